@@ -20,7 +20,7 @@ WHY = {
     "an integer that is not known": r"read integer values",
     "a truth that is not known": r"read bool values",
     "a function that is refused": r"is not emulated",
-    "a vendor's workspace": r"workspace|vendor",
+    "a vendor's workspace": r"workspace|vendor|scratch memory",
     "numbers that are not known": r"read floating values",
     "whether values are finite": r"whether values are finite",
     "storages that are written": r"read storages",
@@ -30,7 +30,7 @@ WHY = {
     "how a card rounds": r"how a card rounds",
     "which of equal values": r"is not specified",
     "how memory pools grow": r"memory pools",
-    "whether work is done": r"read whether work is done|read how long work took|record_stream",
+    "whether work is done": r"read whether work is done|read how long work took|record_stream|has times",
     "memory of several processes": r"at the same time|processes share memory",
     "small allocations": r"in small pieces",
 }

@@ -1,6 +1,6 @@
 """A linear system by conjugate gradients until the residual is small, in a form that counts on the card and one that asks each round.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (rounds)
 """
 

@@ -1,6 +1,6 @@
 """A deep equilibrium layer: iterated with Anderson's mixing until it no longer changes, its gradient by another iteration.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (rounds of both)
 """
 

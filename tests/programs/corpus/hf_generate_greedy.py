@@ -1,6 +1,6 @@
 """Greedy generate() of a small Llama with random weights: it ends at max_new_tokens, or where an end token comes.
 
-Expected: ends well, exact (weights as small as these have values)
+Expected: ends well, exact if (how a card rounds)
 """
 
 import torch

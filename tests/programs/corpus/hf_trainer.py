@@ -1,6 +1,6 @@
 """Trainer of transformers on a small Qwen2, with gradient accumulation and checkpointing, bf16 and logging.
 
-Expected: ends well, lower bound (cuDNN's attention has a workspace)
+Expected: ends well, exact if (how a card rounds)
 """
 
 import tempfile

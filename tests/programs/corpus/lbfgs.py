@@ -1,6 +1,6 @@
 """L-BFGS with a line search: its loops end by numbers that are read from the card.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Expectation-maximisation of a Gaussian mixture on points from the host, until the likelihood stands still.
 
-Expected: ends well, exact (small systems in a batch need no workspace)
+Expected: ends well, exact if (how a card rounds)
 """
 
 import os

@@ -1,6 +1,6 @@
 """A point cloud from the host: the farthest points, their neighbours within a ball, and voxels by unique rows.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (points, neighbours and voxels)
 """
 

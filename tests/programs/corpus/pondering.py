@@ -1,6 +1,6 @@
 """Adaptive computation time: a cell runs for each row until its halting probabilities sum up to one, while any row is still thinking.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (steps)
 """
 

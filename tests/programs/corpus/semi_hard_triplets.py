@@ -1,6 +1,6 @@
 """Triplets mined from embeddings of a small network: for each pair those negatives that are farther, but not by the margin.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (triplets)
 """
 

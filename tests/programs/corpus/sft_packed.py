@@ -1,6 +1,6 @@
 """Supervised fine-tuning as TRL's SFTTrainer packs it: answers of different lengths, packed into rows, the prompts masked out of the loss.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (rows and tokens)
 """
 

@@ -1,6 +1,6 @@
 """Optimal transport between two clouds from the host by Sinkhorn's rounds until the marginals fit, and the pairs that carry most.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (rounds and pairs)
 """
 

@@ -1,6 +1,6 @@
 """Training on the host's numbers until the accuracy of a validation no longer rises: counts decide, and the network is small enough to know.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (epochs and correct answers)
 """
 

@@ -1,6 +1,6 @@
 """Suppression of boxes as people write it themselves: the best is taken, what overlaps is dropped, until nothing is left; and softly.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (boxes that are left)
 """
 

@@ -1,7 +1,7 @@
 """SyncBatchNorm under DDP on two ranks with batches of different sizes: the counts of all ranks weigh the statistics.
 
 Card: h100-80gb,count=2
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (the elements that both ranks counted), which has no ranks and adds up itself
 """
 

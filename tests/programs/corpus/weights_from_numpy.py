@@ -1,6 +1,6 @@
 """Arrays of NumPy and of DLPack as tensors and back: masks made on the host of the host's numbers, and a sum that NumPy takes of the card's.
 
-Expected: ends well, exact
+Expected: ends well, exact if (how a card rounds)
 Truth: the CPU's run (rows)
 """
 
