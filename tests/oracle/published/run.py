@@ -6,7 +6,7 @@ usage: run.py [FILE...] [--only TEXT] [--missing] [--check] [--peakbench PROGRAM
 
 FILE       records, such as liger.json; otherwise all files of this folder
 --only     records whose source, program or packages contain the text
---missing  records that have no result yet
+--missing  records that have no result yet, or one without a figure that --check compares
 --check    changes nothing, and fails where a result is another than the recorded one
 
 A record may have `steps`: the same program with more `arguments` each, in an order in which each changes one more thing (`changed`) on the way
@@ -36,6 +36,8 @@ ROOT = HERE.parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("PEAKBENCH_CACHE") or ROOT / ".cache") / "published"
 SCHEMA = "peakbench.fidelity/1"
 PHASES = ("forward", "backward", "optimizer_step", "build", "evaluation")
+COMPARED = ("bytes", "phase", "peak_used_bytes", "verdict", "versions")
+COMPARED_OF_STEP = ("bytes", "phase")
 SECONDS = 3600
 # What `import torch` needs, for a torch that a record names, and where that torch's CUDA headers are.
 BESIDE_TORCH = ("filelock", "typing-extensions", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "fsspec", "numpy", "setuptools")
@@ -210,7 +212,7 @@ def measure_step(peakbench, record, step):
     configuration = record["configuration"]
     changed = {**record, "configuration": {**configuration, "program": [*configuration["program"], *step["arguments"]]}}
     said, _ = said_of_run(peakbench, changed)
-    return {key: said[key] for key in ("bytes", "phase")}
+    return {key: said[key] for key in COMPARED_OF_STEP}
 
 
 def said_of_run(peakbench, record):
@@ -222,25 +224,25 @@ def said_of_run(peakbench, record):
 
 def differences(was, now):
     """What --check minds. A date is none."""
-    minded = [key for key in ("bytes", "phase", "peak_used_bytes", "verdict", "versions") if key in now]
+    minded = [key for key in COMPARED if key in now]
     return [f"{key} was {was.get(key)}, is {now[key]}" for key in minded if was.get(key) != now[key]]
 
 
 def runs_of(given, record):
-    """Of a record and its steps: a name, the result that it has ({} for none), what measures it, and where that is kept."""
+    """Of a record and its steps: a name, the result that it has ({} for none), what is compared of it, what measures it, and where that is kept."""
     name, peakbench = words_of(record), given.peakbench
-    yield name, record.get("emulated") or {}, functools.partial(measure, peakbench, record), lambda now: record.update(emulated=now)
+    yield name, record.get("emulated") or {}, COMPARED, functools.partial(measure, peakbench, record), lambda now: record.update(emulated=now)
     for step in record.get("steps", []):
-        has = {key: step[key] for key in ("bytes", "phase") if key in step}
-        yield f"{name} {' '.join(step['arguments'])}", has, functools.partial(measure_step, peakbench, record, step), step.update
+        has = {key: step[key] for key in COMPARED_OF_STEP if key in step}
+        yield f"{name} {' '.join(step['arguments'])}", has, COMPARED_OF_STEP, functools.partial(measure_step, peakbench, record, step), step.update
 
 
 def run_file(path, given):
     """How many results failed or changed."""
     document, failed = read(path), 0
     chosen = [record for record in document["records"] if not given.only or given.only in words_of(record)]
-    for name, was, measured, keep in (each for record in chosen for each in runs_of(given, record)):
-        if given.missing and was:
+    for name, was, compared, measured, keep in (each for record in chosen for each in runs_of(given, record)):
+        if given.missing and was.keys() >= set(compared):
             continue
         try:
             now = measured()
