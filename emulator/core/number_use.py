@@ -17,8 +17,12 @@ FUNCTIONS = {"abs", "dict", "divmod", "enumerate", "float", "format", "int", "le
 MATHEMATICS = {"array", "asarray", "concatenate", "exp", "log", "mean", "median", "sqrt", "std", "sum"}  # of math and numpy
 METHODS = {"cpu", "detach", "float", "format", "get", "item", "items", "join", "mean", "numpy", "sum", "tolist", "values"}
 KEEPERS = {"add", "append", "extend", "insert", "setdefault", "update"}  # methods whose object holds their arguments from then on
-HANDING_OVER = {"put", "put_nowait", "send", "submit"}  # to another process or thread, which may act on it
+MAKERS = {"Counter", "OrderedDict", "defaultdict", "deque", "dict", "list", "set"}  # of what KEEPERS are methods of
+# Methods of loggers and meters, which are called for nothing but what they do.
+LOGGERS = {"add", "add_scalar", "add_scalars", "debug", "info", "log", "log_dict", "log_metric", "log_metrics", "record", "report", "set_description",
+           "set_postfix", "track", "update", "warning", "write"}  # fmt: skip
 HIDING = {"eval", "exec", "globals", "locals", "vars"}  # whoever calls them does what its source does not show
+SAFE = {"abs", "float", "format", "repr", "str"}  # functions that take any number
 
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -40,7 +44,8 @@ def number_use(file, *position):
         return 0
     found = {"makes_integer": makes_integer(program, node)}
     if is_whole:
-        found.update(only_logged=only_logs(program, node, True), only_printed=only_logs(program, node, False))
+        program.is_script = is_script(file)
+        found.update(only_logged=only_logs(program, node), only_printed=is_printed(program, node))
     return sum(FLAGS[name] for name, is_so in found.items() if is_so)
 
 
@@ -52,6 +57,11 @@ def source_of(file):
         return None
 
 
+def is_script(file):
+    """Whether it is what was started: another file may use what this one names."""
+    return getattr(sys.modules.get("__main__"), "__file__", None) == file
+
+
 def cell_of(file):
     """Of a notebook: other cells may use what this one names."""
     lines = getattr(sys.modules.get("linecache"), "cache", {}).get(file, ())
@@ -60,7 +70,7 @@ def cell_of(file):
 
 def program_of(tree):
     """No class of ours: one refers to itself, and so stays until a collection."""
-    program = SimpleNamespace(nodes=list(ast.walk(tree)), trusts_loggers=True)
+    program = SimpleNamespace(nodes=list(ast.walk(tree)), is_script=False)
     program.parents = {child: node for node in program.nodes for child in ast.iter_child_nodes(node)}
     program.functions = nodes_of(program, Function)
     imports = [(getattr(node, "module", None), alias) for node in nodes_of(program, (ast.Import, ast.ImportFrom)) for alias in node.names]
@@ -83,12 +93,32 @@ def makes_integer(program, node):
     return name_called(node) in CONVERSIONS or (name_called(call) in CONVERSIONS and call.func is not node)
 
 
-def only_logs(program, node, trusts_loggers):
-    """Whether nothing but texts and other such numbers comes of it: no branch, size or index, and no argument of unknown code.
+def is_printed(program, node):
+    """Whether it stands in a statement `print(...)`, and nothing around it decides anything or fails for some number."""
+    own = {function.name for function in program.functions}
+    while True:
+        parent = program.parents[node]
+        if isinstance(parent, ast.Call) and parent.func is not node and isinstance(parent.func, ast.Name) and parent.func.id not in own:
+            if parent.func.id == "print":
+                return isinstance(program.parents[parent], ast.Expr)
+            if parent.func.id not in SAFE:
+                return False
+        elif isinstance(parent, ast.Attribute) and parent.attr in ("cpu", "detach", "item") and name_called(program.parents[parent]) == parent.attr:
+            parent = program.parents[parent]
+        elif not is_safe_expression(parent, node):
+            return False
+        node = parent
 
-    Loggers and meters may be unknown code, if they are trusted.
-    """
-    program.trusts_loggers = trusts_loggers
+
+def is_safe_expression(parent, node):
+    if isinstance(parent, ast.BinOp):
+        is_text = isinstance(parent.op, ast.Mod) and parent.right is node and isinstance(getattr(parent.left, "value", None), str)
+        return is_text or isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult)) or (isinstance(parent.op, ast.Div) and parent.left is node)
+    return isinstance(parent, (ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.UnaryOp))
+
+
+def only_logs(program, node):
+    """Whether nothing but texts, logs and other such numbers comes of it: no branch, size or index, and no argument of unknown code."""
     hides = any(isinstance(one, ast.Call) and getattr(one.func, "id", "") in HIDING for one in program.nodes)
     is_thrown_away = isinstance(program.parents[node], ast.Expr) and name_called(node) != "print"
     is_text = isinstance(node, (ast.JoinedStr, ast.FormattedValue)) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod))
@@ -132,18 +162,52 @@ def loads_of(program, target):
     if isinstance(target, (ast.Tuple, ast.List)):
         return together(loads_of(program, one) for one in target.elts)
     if isinstance(target, ast.Subscript):
-        return loads_of(program, target.value)
+        return loads_of_container(program, target.value)
     if isinstance(target, ast.Attribute):
-        return [node for node in nodes_of(program, ast.Attribute) if node.attr == target.attr and isinstance(node.ctx, ast.Load)]
+        loads = [node for node in nodes_of(program, ast.Attribute) if node.attr == target.attr and isinstance(node.ctx, ast.Load)]
+        return loads if loads and program.is_script and not calls_any(program, ("getattr",)) else None
     return loads_of_name(program, target.id, function_around(program, target)) if isinstance(target, ast.Name) else None
 
 
-def loads_of_name(program, name, function):
-    """In the function where it is a local name of it, else in the whole file."""
-    nodes = list(ast.walk(function)) if function else program.nodes
+def loads_of_container(program, node):
+    """Of what holds numbers; None where it may have another name, too."""
+    if not isinstance(node, ast.Name):
+        return loads_of(program, node) if isinstance(node, (ast.Attribute, ast.Subscript)) else None
+    function = scope_of(program, node.id, function_around(program, node))
+    assignments = [one for one in (ast.walk(function) if function else program.nodes) if isinstance(one, ast.Assign)]
+    bound = [one.value for one in assignments if any(getattr(target, "id", "") == node.id for target in targets_in(one))]
+    made = (ast.Dict, ast.List, ast.Set, *Comprehension)
+    if not bound or not all(isinstance(value, made) or name_called(value) in MAKERS for value in bound):
+        return None
+    return loads_of_name(program, node.id, function)
+
+
+def targets_in(assignment):
+    return [one for target in assignment.targets for one in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])]
+
+
+def scope_of(program, name, function):
+    """The function of which it is a local name; None: it is the file's."""
+    if function is None:
+        return None
+    nodes = list(ast.walk(function))
     if any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in nodes):
-        nodes = program.nodes
+        return None
+    stored = any(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in nodes)
+    return function if stored or any(isinstance(node, ast.arg) and node.arg == name for node in nodes) else None
+
+
+def loads_of_name(program, name, function):
+    """In the function where it is a local name of it, else in the whole file. None: other files may read it."""
+    scope = scope_of(program, name, function)
+    if scope is None and not program.is_script:
+        return None
+    nodes = list(ast.walk(scope)) if scope else program.nodes
     return [node for node in nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)]
+
+
+def calls_any(program, names):
+    return any(isinstance(one, ast.Call) and getattr(one.func, "id", getattr(one.func, "attr", "")) in names for one in program.nodes)
 
 
 def holders_after_call(program, call, argument):
@@ -151,15 +215,14 @@ def holders_after_call(program, call, argument):
     called = [function for function in program.functions if function.name == name]
     if called:
         return together(parameter(program, function, call, argument) for function in called)
-    if name in ("print", "save"):
+    if name == "print" or (name == "save" and root_of(call.func) in program.of_torch and not calls_any(program, ("load",))):
         return []
-    if is_method and name in KEEPERS and program.trusts_loggers:
-        return together([loads_of(program, call.func.value), [call]])
+    if is_method and name in KEEPERS and (held := loads_of_container(program, call.func.value)) is not None:
+        return [*held, call]
     if name in (MATHEMATICS if root_of(call.func) in ("math", "np", "numpy", "statistics") else METHODS if is_method else FUNCTIONS):
         return [call]
-    # Loggers and meters are called for nothing but what they do.
-    is_logger = is_method and isinstance(program.parents[call], ast.Expr) and name not in HANDING_OVER and not name.endswith("_")
-    return [] if program.trusts_loggers and is_logger and root_of(call.func) not in program.of_torch else None
+    is_logger = is_method and isinstance(program.parents[call], ast.Expr) and name in LOGGERS
+    return [] if is_logger and root_of(call.func) not in program.of_torch else None
 
 
 def parameter(program, function, call, argument):
@@ -174,7 +237,7 @@ def parameter(program, function, call, argument):
 
 def calls_of(program, function):
     """None: it is called from elsewhere, or handed over."""
-    if function is None:
+    if function is None or not program.is_script:
         return None
     if any(getattr(decorator, "id", "") == "property" for decorator in function.decorator_list):
         return [node for node in nodes_of(program, ast.Attribute) if node.attr == function.name] or None
