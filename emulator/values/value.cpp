@@ -200,19 +200,30 @@ at::Tensor tensor_in(const at::Tensor& bytes, const View& view) {
 
 namespace {
 
-// A single number decides more often than one of many. The extremes have logarithms and exponents.
+// A single number decides more often than one of many. No guess is like another one: what compares
+// two of them would find them equal each time. The first ones have exponents and roots.
 void guess_numbers(at::Tensor& elements, at::Generator& generator) {
-  if (elements.numel() == 1 && guess() <= kLowGuess) {
-    constexpr std::array kSingle{1.0, 10.0, 0.01};
-    elements.fill_(kSingle.at(guess()));
+  constexpr double kLarge = 40, kSmall = -5, kManyLarge = 100;
+  const bool is_single = elements.numel() == 1;
+  if (elements.is_complex()) {
+    elements.normal_(0, 1, generator);
+  } else if (guess() == 0 && is_single) {
+    elements.fill_(1);
+  } else if (guess() == kHighGuess) {
+    is_single ? elements.uniform_(kLarge / 2, kLarge, generator)
+              : elements.uniform_(0, kManyLarge, generator);
+  } else if (guess() == kLowGuess && is_single) {
+    elements.uniform_(kSmall, 1, generator);
   } else {
     elements.normal_(0, 1, generator);
   }
 }
 
+// The second guess lies between: what is not so of none and of all may be so of some.
 void guess_integers(at::Tensor& elements, const Substitute& what, at::Generator& generator) {
+  constexpr std::uint64_t kNoneGuess = 3;
   const auto most = guess() > 0 && what.most > 0 ? what.most : what.range - 1;
-  if (most <= 0 || guess() == kLowGuess) return;
+  if (most <= 0 || guess() == kNoneGuess) return;
   if (guess() == kHighGuess)
     elements.fill_(most);
   else

@@ -130,8 +130,10 @@ class Judge {
  private:
   void read(const LedgerReadBack& row) {
     const auto effect = effect_of(row.kind);
-    if (effect == Effect::none || is_the_same_with_others(row) || changes_nothing(row)) return;
+    if (effect == Effect::none || changes_nothing(row)) return;
     std::string text = text_of(row);
+    if (is_the_same_with_others(row))
+      return add(result_.notes, "other values were tried where " + text);
     guessable_ |= row.kind != ReadKind::finite;
     if (effect == Effect::condition) return add(result_.conditions, std::move(text));
     if (row.kind == ReadKind::size) return size(std::move(text));
