@@ -316,10 +316,12 @@ std::vector<Finding> find_models(const Program& program) {
     const auto count = models[line];
     findings.push_back(
         {FindingKind::kModels,
-         fmt::format("{} models made one after the other at {} are alive: the {} earlier ones hold "
-                     "{}{}; does a list, a closure or a cycle keep them?",
-                     count, earlier.in_words(line), count - 1, in_words(earlier.of(line)),
-                     of_the_peak(program)),
+         fmt::format(
+             "Parameters made {} times at {}, with steps between, are all alive: the {} earlier "
+             "sets hold {}{}; are they still needed, or does a list, a closure or a cycle keep "
+             "them?",
+             count, earlier.in_words(line), count - 1, in_words(earlier.of(line)),
+             of_the_peak(program)),
          earlier.of(line), earlier.of(line), program.lines.at(line)});
   }
   return findings;

@@ -32,13 +32,14 @@ class Evaluations {
     }
   }
 
-  void add(const trace::Lifetime& lifetime, std::int32_t stack) {
+  void add(const trace::Lifetime& lifetime, const trace::Event& event) {
     const auto after = std::ranges::upper_bound(all_, lifetime.first, {}, &Evaluation::begin);
     if (after == all_.begin() || !std::prev(after)->has_graph) return;
     std::prev(after)->made.push_back(&lifetime);
-    std::prev(after)->stacks.insert(stack);
+    if (event.phase == Phase::kEvaluation) std::prev(after)->stacks.insert(event.stack);
   }
-  // Of a graph, several lines of it: one alone is an output, which is kept without a graph as well.
+  // Of a graph, several lines of the call: one alone is an output, which is kept without a graph as
+  // well, and so is what is made of it behind the call.
   void add_graphs_to(ByLine& found) const {
     for (const auto& evaluation : all_)
       if (evaluation.stacks.size() > 1)
@@ -87,7 +88,7 @@ std::vector<Finding> find_evaluation(const Program& program) {
     const bool counts = in_evaluation && (lifetime.category == Category::kActivation ||
                                           lifetime.category == Category::kKept);
     if (counts && is_at_peak(program, lifetime) && is_own(program, lifetime))
-      evaluations.add(lifetime, event_of(program, lifetime).stack);
+      evaluations.add(lifetime, event_of(program, lifetime));
   }
   ByLine found(program);
   evaluations.add_graphs_to(found);
@@ -255,26 +256,39 @@ std::vector<Finding> find_inputs(const Program& program) {
   return {finding};
 }
 
+namespace {
+
+// Whether the sizes of the steps can be why blocks are not used again: they differ, what they make
+// is much of the peak, and no other stream or kind of segment has a part in it.
+bool follows_the_inputs(const Program& program, const std::set<std::int64_t>& sizes) {
+  constexpr std::size_t kLeastSizes = 3;
+  if (sizes.size() < kLeastSizes || *sizes.rbegin() < 2 * *sizes.begin()) return false;
+  const auto activations =
+      program.peak.by_category[static_cast<std::size_t>(Category::kActivation)];
+  if (activations * 4 < program.peak.allocated_bytes) return false;
+  return std::ranges::none_of(program.trace.events, [](const auto& event) {
+    return event.kind == trace::EventKind::kSegmentMap || event.stream > 0;
+  });
+}
+
+}  // namespace
+
 std::vector<Finding> find_reserved(const Program& program) {
   constexpr std::int64_t kLeastBytes = 100 << 20;
-  constexpr std::size_t kLeastSizes = 3;
   if (!program.reserved_bytes) return {};
   const auto reserved = *program.reserved_bytes;
   const auto more =
       reserved - program.peak.allocated_bytes - trace::private_pools(program.trace).private_bytes;
   if (more < kLeastBytes || more * 4 < reserved) return {};
-  const auto& events = program.trace.events;
-  const bool expands = std::ranges::any_of(
-      events, [](const auto& event) { return event.kind == trace::EventKind::kSegmentMap; });
   std::set<std::int64_t> sizes;
   for (const auto bytes : inputs_of_steps(program))
     if (bytes > 0) sizes.insert(bytes);
-  if (expands || sizes.size() < kLeastSizes) return {};
+  if (!follows_the_inputs(program, sizes)) return {};
   Finding finding{FindingKind::kReserved, "", more, 0, {}};
   finding.sentence = fmt::format(
       "{} is reserved where at most {} is allocated: the inputs of the steps have {} sizes ({} to "
-      "{}), and blocks that were freed fit none of the next; set "
-      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or pad to a few sizes.",
+      "{}), and blocks of one size often do not fit another; try "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or fewer sizes.",
       in_words(reserved), in_words(program.peak.allocated_bytes), sizes.size(),
       in_words(*sizes.begin()), in_words(*sizes.rbegin()));
   return {finding};

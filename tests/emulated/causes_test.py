@@ -188,7 +188,7 @@ with torch.no_grad():
 LOOK_ALIKES = {
     "models of earlier folds are kept": (
         FOLDS.format(model="net = mlp(2); done.append(net)"),
-        r"^4 models made one after the other at train.py:\d+ .*are alive: the 3 earlier ones hold .* of the peak's .*; does a list, a closure or a cycle",
+        r"^Parameters made 4 times at train.py:\d+ .*, with steps between, are all alive: the 3 earlier sets hold .* of the peak's .*; are they still needed, or ",
     ),
     "models of earlier folds are let go": (FOLDS.format(model="net = mlp(2)"), None),
     "a network that grows": (
@@ -201,7 +201,15 @@ LOOK_ALIKES = {
     ),
     "every step has another length": (
         LENGTHS.format(rows="(step * 7919 + 3571) % 9000 + 200"),
-        r"GiB is reserved where at most .* is allocated: the inputs of the steps have 20 sizes .* set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        r"GiB is reserved where at most .* is allocated: the inputs of the steps have 20 sizes .* try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+    ),
+    "another stream keeps what was freed": (
+        LENGTHS.format(rows="4 + step % 3").replace(
+            "    step_of(net(x).square().mean())",
+            "    step_of(net(x).square().mean())\n    a = torch.zeros(1 << 27, device='cuda'); del a\n"
+            "    with torch.cuda.stream(torch.cuda.Stream()): b = torch.zeros(1 << 27, device='cuda'); del b",
+        ),
+        None,
     ),
     "steps of two lengths": (LENGTHS.format(rows="4096 if step % 2 else 2048"), "inputs are larger|^The peak is "),
     "outputs of an evaluation are gathered": (
@@ -269,6 +277,10 @@ for step in range(3):
     "a teacher without gradients": (TEACHER.format(call="told = torch.no_grad()(teacher)(x)"), None),
     "outputs of an evaluation whose graph holds nothing": (
         EVALUATION.format(net="nn.Linear(1024, 1024).cuda()", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")).detach())'),
+        None,
+    ),
+    "outputs of an evaluation that are detached, and what is made of them": (
+        EVALUATION.format(net="nn.Linear(1024, 1024).cuda()", call='out = net(torch.randn(4096, 1024, device="cuda")).detach(); outputs += [out, out.softmax(-1)]; del out'),
         None,
     ),
     "outputs of an evaluation, with their graphs until they are detached": (
