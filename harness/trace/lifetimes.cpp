@@ -275,6 +275,20 @@ void keep_what_was_kept_before(const Trace& trace, std::vector<Lifetime>& lifeti
   }
 }
 
+// Whether it is as large as two of these together, of which its own step made the later one.
+bool is_as_large_as_two(const Trace& trace, const Event& event,
+                        const std::vector<const Lifetime*>& parts) {
+  for (std::size_t later = 1; later < parts.size(); ++later) {
+    const auto& part = trace.events[parts[later]->first];
+    if (part.step != event.step) continue;
+    for (std::size_t i = 0; i < later; ++i)
+      if (trace.events[parts[i]->first].requested_bytes + part.requested_bytes ==
+          event.requested_bytes)
+        return true;
+  }
+  return false;
+}
+
 // What gathers an evaluation's outputs (torch.cat) is as large as what it is made of: outputs of
 // calls, or what was gathered before and an output. A batch is that by chance alone.
 void note_gathered(const Trace& trace, std::vector<Lifetime>& lifetimes) {
@@ -283,18 +297,12 @@ void note_gathered(const Trace& trace, std::vector<Lifetime>& lifetimes) {
   for (auto& lifetime : lifetimes) {
     const auto& event = trace.events[lifetime.first];
     std::erase_if(parts, [&](const Lifetime* part) { return part->last <= lifetime.first; });
-    const bool calls = event.phase == Phase::kEvaluation || event.phase == Phase::kGeneration;
-    const bool is_output = calls && lifetime.category == Category::kActivation;
-    bool is_gathered = false;
-    if (event.phase == Phase::kData && lifetime.name == kNone)
-      for (std::size_t i = 0; i < parts.size() && !is_gathered; ++i)
-        for (std::size_t j = i + 1; j < parts.size() && !is_gathered; ++j)
-          is_gathered =
-              event.requested_bytes == trace.events[parts[i]->first].requested_bytes +
-                                           trace.events[parts[j]->first].requested_bytes &&
-              event.step == trace.events[parts[j]->first].step;
+    const bool is_gathered = event.phase == Phase::kData && lifetime.name == kNone &&
+                             is_as_large_as_two(trace, event, parts);
     if (is_gathered && lifetime.category != Category::kKept)
       lifetime.category = Category::kActivation;
+    const bool calls = event.phase == Phase::kEvaluation || event.phase == Phase::kGeneration;
+    const bool is_output = calls && lifetime.category == Category::kActivation;
     if ((is_output || is_gathered) && parts.size() < kMostParts) parts.push_back(&lifetime);
   }
 }

@@ -8,6 +8,12 @@ const trace::Event& event_of(const Program& program, const trace::Lifetime& life
   return program.trace.events[lifetime.first];
 }
 
+const std::string& name_of(const Program& program, const trace::Lifetime& lifetime) {
+  static const std::string none;
+  if (lifetime.name == trace::kNone) return none;
+  return program.trace.names[static_cast<std::size_t>(lifetime.name)].name;
+}
+
 bool is_own(const Program& program, const trace::Lifetime& lifetime) {
   return event_of(program, lifetime).space == program.trace.own_space;
 }

@@ -11,6 +11,8 @@
 namespace peakbench::analysis {
 
 const trace::Event& event_of(const Program& program, const trace::Lifetime& lifetime);
+// Empty where it has none.
+const std::string& name_of(const Program& program, const trace::Lifetime& lifetime);
 bool is_own(const Program& program, const trace::Lifetime& lifetime);  // of the trace's own space
 bool is_at_peak(const Program& program, const trace::Lifetime& lifetime);
 

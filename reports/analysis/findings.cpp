@@ -23,8 +23,7 @@ using trace::Phase;
 bool may_pile_up(const Program& program, const Lifetime& lifetime) {
   switch (lifetime.category) {
     case Category::kGradient:
-      return lifetime.name == trace::kNone ||
-             program.trace.names[static_cast<std::size_t>(lifetime.name)].name.empty();
+      return name_of(program, lifetime).empty();
     case Category::kParameter:
     case Category::kOptimizerState:
     case Category::kBuffer:
@@ -280,16 +279,14 @@ std::map<std::size_t, std::map<std::size_t, Generation>> generations_by_line(
     const Program& program) {
   std::map<std::size_t, std::map<std::size_t, Generation>> found;
   for (const auto& lifetime : program.lifetimes) {
-    const bool counts = lifetime.category == Category::kParameter &&
-                        lifetime.name != trace::kNone && is_own(program, lifetime) &&
+    const bool counts = lifetime.category == Category::kParameter && is_own(program, lifetime) &&
                         is_at_peak(program, lifetime);
     if (!counts) continue;
     const auto& event = event_of(program, lifetime);
-    const auto& name = program.trace.names[static_cast<std::size_t>(lifetime.name)].name;
     auto& generation =
         found[program.lines.of(event.stack)][program.steps.first_after(lifetime.first)];
     generation.made.push_back(&lifetime);
-    generation.parameters.emplace(name_in_model(name), event.requested_bytes);
+    generation.parameters.emplace(name_in_model(name_of(program, lifetime)), event.requested_bytes);
   }
   return found;
 }

@@ -156,11 +156,9 @@ std::vector<Finding> find_elsewhere(const Program& program) {
   ByLine found(program);
   for (const auto& lifetime : program.lifetimes) {
     const bool counts = lifetime.category == Category::kOptimizerState &&
-                        lifetime.name != trace::kNone && is_own(program, lifetime) &&
-                        is_at_peak(program, lifetime);
-    if (!counts) continue;
-    const auto& name = program.trace.names[static_cast<std::size_t>(lifetime.name)].name;
-    if (name.find(kElsewhere) != std::string::npos) found.add(lifetime);
+                        is_own(program, lifetime) && is_at_peak(program, lifetime);
+    if (counts && name_of(program, lifetime).find(kElsewhere) != std::string::npos)
+      found.add(lifetime);
   }
   return of_all_lines(program, FindingKind::kElsewhere, found, kLeastShare,
                       {"optimizer state of parameters that are on another device",
