@@ -4,9 +4,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string_view>
 
 #include "values/host.h"
 #include "values/recorded.h"
@@ -15,14 +13,6 @@
 
 namespace peakbench::values {
 namespace {
-
-// Of truths the first; the other of anything.
-constexpr std::array<std::string_view, 2> kCounts = {"aten::sum", "aten::count_nonzero"};
-// What gives places along a dimension; of floating-point numbers no other integers.
-constexpr std::array<std::string_view, 11> kIndices = {
-    "aten::argmax",      "aten::argmin", "aten::argsort", "aten::kthvalue",
-    "aten::max",         "aten::median", "aten::min",     "aten::mode",
-    "aten::multinomial", "aten::sort",   "aten::topk"};
 
 // A longer list with something unknown in it is one of parameters or gradients.
 constexpr std::size_t kShortList = 8;
@@ -287,13 +277,23 @@ class Gatherer {
     if (has_dim) dim = arguments[at].toInt();
     if (dim < -first.dim() || dim >= first.dim()) return;
     call_.range = std::max<std::int64_t>(first.size(dim), 1);
-    const auto is_one_of = [this](const auto& names) {
-      return std::ranges::find(names, op_.name) != names.end();
-    };
-    if (is_one_of(kCounts) && (first.scalar_type() == at::kBool || op_.name != kCounts[0]))
-      call_.most = first.numel();
-    if (is_one_of(kIndices) && c10::isFloatingType(first.scalar_type()))
-      call_.most = (has_dim ? call_.range : first.numel()) - 1;
+    call_.most = most_of(first, has_dim);
+  }
+
+  // 0: not known.
+  std::int64_t most_of(const at::Tensor& first, bool has_dim) const {
+    switch (op_.bound) {
+      case IntegerBound::truths:
+        return first.scalar_type() == at::kBool ? first.numel() : 0;
+      case IntegerBound::elements:
+        return first.numel();
+      case IntegerBound::places:
+        if (!c10::isFloatingType(first.scalar_type())) return 0;
+        return (has_dim ? call_.range : first.numel()) - 1;
+      case IntegerBound::unknown:
+        break;
+    }
+    return 0;
   }
 
   const Operator& op_;

@@ -63,9 +63,21 @@ constexpr std::array<std::string_view, 4> kBatchNorms = {
 constexpr std::array<std::string_view, 4> kAppending = {"aten::add", "aten::add_", "aten::sub",
                                                         "aten::sub_"};
 
+// Beside values of their argument's dtype.
+constexpr std::array<std::string_view, 11> kPlaceGiving = {
+    "aten::argmax",      "aten::argmin", "aten::argsort", "aten::kthvalue",
+    "aten::max",         "aten::median", "aten::min",     "aten::mode",
+    "aten::multinomial", "aten::sort",   "aten::topk"};
+
 template <std::size_t size>
 bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+IntegerBound bound_of(std::string_view name) {
+  if (name == "aten::sum") return IntegerBound::truths;
+  if (name == "aten::count_nonzero") return IntegerBound::elements;
+  return is_one_of(kPlaceGiving, name) ? IntegerBound::places : IntegerBound::unknown;
 }
 
 SizeOf size_of(std::string_view name) {
@@ -167,6 +179,7 @@ Operator read(const at::RecordFunction& function) {
       op.name == "aten::native_dropout" || op.handle->hasTag(at::Tag::nondeterministic_seeded);
   op.uninitialised = is_one_of(kUninitialised, op.name);
   op.is_all = op.name == "aten::all";
+  op.bound = bound_of(op.name);
   op.takes_shape = op.name.ends_with("_like") || op.name.starts_with("aten::new_");
   op.sets_storage = op.name == "aten::set_" && name->overload_name.starts_with("source_Storage");
   if (is_one_of(kFiniteChecks, op.name)) op.purpose = Purpose::finite_check;

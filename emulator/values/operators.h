@@ -28,6 +28,14 @@ enum class SizeOf {
   mode,      // of long rows: how many neighbours of a sorted row differ
 };
 
+// How large an integer of the result can be.
+enum class IntegerBound : std::uint8_t {
+  unknown,
+  truths,    // it counts elements, of truths alone
+  elements,  // it counts elements
+  places,    // it is a place along a dimension, of floating-point numbers alone
+};
+
 struct Operator {
   std::optional<c10::OperatorHandle> handle;
   std::string name;         // aten::add, without the overload
@@ -59,6 +67,7 @@ struct Operator {
   std::vector<int> hidden_targets;
   int kept_target = -1;  // an argument that unknown gradients leave as it is
   int dim = -1;          // the argument `dim`
+  IntegerBound bound = IntegerBound::unknown;
   SizeOf size_of = SizeOf::nothing;
   SizeOf size_of_rows = SizeOf::nothing;  // where its tensors are sparse matrices in rows (CSR)
   bool appends_sparse = false;            // aten::add: of COO tensors, what it calls is all it does
