@@ -207,7 +207,7 @@ def loads_of_name(program, name, function):
 
 
 def calls_any(program, names):
-    return any(isinstance(one, ast.Call) and getattr(one.func, "id", getattr(one.func, "attr", "")) in names for one in program.nodes)
+    return any(name_called(one) in names for one in program.nodes)
 
 
 def holders_after_call(program, call, argument):

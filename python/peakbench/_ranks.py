@@ -71,8 +71,8 @@ class NotHanded(Exception):
 
 
 def run(item: pytest.Item, ranks: int, torch: Any, more_environment: Optional[Dict[str, str]] = None) -> List[List[pytest.TestReport]]:
-    """The reports of each rank, whose processes have ``more_environment``, too. Of those that failed only, the first one first, where any did otherwise than by taking too much: the rest is ended then.
-    Raises NotHanded."""
+    """The reports of each rank, whose processes have ``more_environment``, too. Of those that failed only, the first one first, where any did otherwise
+    than by taking too much: the rest is ended then. Raises NotHanded."""
     with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, _parent() as alive:
         Path(folder, "session").write_bytes(marshal.dumps(_session(item)))
         store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)

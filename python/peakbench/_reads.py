@@ -24,9 +24,15 @@ def since(before: "Counter[Tuple[str, ...]]") -> Reads:
     return found
 
 
-def _rows() -> List[Dict[str, Any]]:
+def _report() -> Dict[str, Any]:
     library = _library()
-    return json.loads(library.peakbench_emulator_report().decode("utf-8", "replace"))["read_backs"] if library else []
+    if not library:
+        return {"read_backs": [], "unbounded_integers": 0}
+    return dict(json.loads(library.peakbench_emulator_report().decode("utf-8", "replace")))
+
+
+def _rows() -> List[Dict[str, Any]]:
+    return list(_report()["read_backs"])
 
 
 def _place(row: Dict[str, Any]) -> Tuple[str, ...]:
@@ -39,10 +45,7 @@ def _calls(row: Dict[str, Any]) -> int:
 
 def answered_alike() -> int:
     """How often something was read for which no other value is made up: a second guess leaves it as it is."""
-    library = _library()
-    if not library:
-        return 0
-    report = json.loads(library.peakbench_emulator_report().decode("utf-8", "replace"))
+    report = _report()
     return int(report["unbounded_integers"]) + sum(
         int(row["zero_calls"] + row["uncertain_calls"]) for row in report["read_backs"] if row["effect"] != "none" and row["kind"] != "finite"
     )
