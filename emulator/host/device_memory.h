@@ -20,7 +20,7 @@ namespace peakbench::emulator {
 // memory, and what nvidia-smi shows").
 inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
 // With NCCL's buffers, too: on two and four cards.
-inline constexpr double kEstimateLowestOfRanks = -19, kEstimateHighestOfRanks = 19;
+inline constexpr double kEstimateLowestOfRanks = -20, kEstimateHighestOfRanks = 19;
 
 // What lay on each card beside PyTorch's memory and a context in a publisher's runs of so many
 // ranks, one a card: NCCL's buffers, and what its release of PyTorch reserved otherwise

@@ -190,7 +190,7 @@ class SlowRunner : public Runner {
     }
     const bool first = order.job.case_id.starts_with("m0/");
     std::this_thread::sleep_for(milliseconds(first ? 150 : 10));
-    for (int i = 0; first && i < 1000 && beside_first > most_now(); ++i)
+    for (int i = 0; i < 1000 && together > most_now(); ++i)
       std::this_thread::sleep_for(milliseconds(10));
     --at_work;
     auto report = FakeRunner::good(order);
@@ -205,7 +205,7 @@ class SlowRunner : public Runner {
 
   std::mutex mutex;
   std::atomic<int> at_work{0};
-  int beside_first = 0;  // the first case stays until so many were at work with it
+  int together = 0;  // none ends before so many were at work
   int most = 0, beside_cpu = 0;
   std::vector<std::string> orders;
   std::function<void(const WorkerOrder&, WorkerReport&)> answer;
@@ -276,7 +276,7 @@ TEST_F(TogetherSession, RowsAndRunAreThoseOfOneByOne) {
   const auto one_by_one = without_times(run(plan, 1, "one"));
   EXPECT_EQ(runner.most, 1);
   const auto ids = rows.ids;
-  runner.beside_first = 4;
+  runner.together = 4;
   const auto together = without_times(run(plan, 4, "four"));
   EXPECT_EQ(runner.most, 4);
   EXPECT_EQ(together, one_by_one);
@@ -289,7 +289,7 @@ TEST_F(TogetherSession, RowsAndRunAreThoseOfOneByOne) {
 }
 
 TEST_F(TogetherSession, NothingRunsBesideAWorkerOfAnotherDevice) {
-  runner.beside_first = 3;
+  runner.together = 3;
   const auto found = run(cards(9, "m4"), 3, "run");
   EXPECT_EQ(runner.beside_cpu, 1);
   EXPECT_EQ(runner.most, 3);

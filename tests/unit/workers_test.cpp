@@ -110,6 +110,8 @@ TEST(ChooseWorker, ABrokenOneIsNeverChosen) {
 
 class WorkerFolders : public ::testing::Test {
  protected:
+  WorkerFolders() { setenv("XDG_CACHE_HOME", (scratch / "cache").c_str(), 1); }
+
   // A package `torch` as far as it is looked at, with this program as its libraries.
   fs::path install_torch(const std::string& name, const std::string& version,
                          const std::string& git, const std::string& more = "") {
