@@ -1,32 +1,44 @@
-// `peakbench ab`: two builds timed in turn, and whether one is slower.
+// `peakbench ab`: a run of two builds, and whether the second is slower.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
-#include "ab/measure.h"
-#include "cli/ab_arguments.h"
 #include "cli/commands.h"
-#include "cli/plugin_folders.h"
+#include "cli/measure.h"
+#include "cli/run_arguments.h"
+#include "cli/run_command.h"
 #include "errors/errors.h"
-#include "json/json_text.h"
-#include "launch/interrupt.h"
-#include "reports/ab/ab.h"
-#include "reports/render/format.h"
+#include "plan/case_id.h"
+#include "reports/analysis/timing.h"
+#include "reports/compare/words.h"
+#include "result/axes.h"
 #include "result/gate_policy.h"
+#include "result/run.h"
 #include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
 
+using result::Axis;
+using statistics::SpeedDifference;
+
 constexpr const char* kAbFooter = R"(Examples:
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
-  peakbench ab build build --model vit-b-16 --strategy baseline --pairs 40 --seed 7
-  peakbench ab build build --model vit-b-16 --strategy baseline --new-strategy foreach-off
-Each pair is a process of each build, one after the other, in random order; what is compared is the
-ratio of their median steps (docs/compare.md). `unknown` says how many more pairs are needed.
+  peakbench ab build build --model vit-b-16 --strategy baseline --pairs 40
+  peakbench ab build,plugins=old build,plugins=new --model vit-b-16 --strategy mine --gate
+The same as `peakbench run --build BASE --build NEW --repetitions 20 --steps 10 --warmup 3`, and a sentence
+about each case: the builds take turns, and what is compared is the ratio of their median steps
+(docs/compare.md). `unknown` says how many more pairs are needed.
 Exit codes: 0 measured, whatever came out; 2 unusable input; 3 no case was measured; 4 with --gate: a
 case is worse; 130 interrupted, what was measured is written.)";
+
+struct AbArguments {
+  std::string base, now, margin = "2%", false_alarms = "1%";
+  RunArguments run;
+  bool gate = false;
+};
 
 result::GatePolicy policy_of(const AbArguments& arguments) {
   result::GatePolicy policy;
@@ -36,55 +48,74 @@ result::GatePolicy policy_of(const AbArguments& arguments) {
   return policy;
 }
 
-int exit_code(const ab::Judged& judged, bool gate) {
-  const auto& cases = judged.run.cases;
-  if (std::ranges::all_of(cases, [](const auto& one) { return one.pairs.empty(); }))
-    return kEveryCaseFailed;
-  const bool worse = std::ranges::any_of(judged.differences, [](const auto& one) {
-    return one.direction == statistics::Direction::kWorse;
-  });
-  return worse && gate ? kRegression : kDone;
+template <class Value>
+void set_default(std::optional<Value>& value, Value otherwise) {
+  if (!value) value = otherwise;
 }
 
 class AbCommand {
  public:
-  AbCommand(World& world, const AbArguments& arguments) : world_(world), arguments_(arguments) {}
+  AbCommand(World& world, const AbArguments& arguments)
+      : world_(world), arguments_(arguments), policy_(policy_of(arguments)) {}
 
   int go(const std::vector<std::string>& typed) {
-    const auto policy = policy_of(arguments_);
-    const auto order = ab_order(arguments_, without_environment(typed));
-    const auto builds = ab::open_builds(order, [this](const std::string& problem) {
-      world_.err << "peakbench: a plugin is left out: " << printable(problem) << "\n";
-    });
-    const launch::InterruptScope interrupts;
-    const auto found =
-        ab::measure(order, builds, [this](std::int64_t number, const ab::Pair& pair) {
-          if (!arguments_.quiet) show(number, pair);
-        });
-    const auto judged = ab::judge(found.run, *policy.throughput, policy.false_alarms);
-    ab::write(judged, order.folder);
-    show(judged, order.folder);
-    return found.interrupted ? kInterrupted : exit_code(judged, arguments_.gate);
+    const auto run = run_of();
+    const int code = run_cases(world_, run, typed);
+    if (run.dry_run || (code != kDone && code != kInterrupted)) return code;
+    const bool worse = tell(result::read_run(run.out));
+    return code == kDone && worse && arguments_.gate ? kRegression : code;
   }
 
  private:
-  void show(std::int64_t number, const ab::Pair& pair) {
-    world_.err << fmt::format("[{}/{}] {} -> {} ms, {} first\n", number, arguments_.pairs,
-                              reports::milliseconds(pair.base.step_ns.median),
-                              reports::milliseconds(pair.now.step_ns.median),
-                              pair.base_first ? "BASE" : "NEW");
+  RunArguments run_of() const {
+    auto run = arguments_.run;
+    run.cases[Axis::kBuild] = {arguments_.base, arguments_.now};
+    set_default<std::int64_t>(run.repetitions, 20);
+    set_default<std::int64_t>(run.steps, 10);
+    set_default<std::int64_t>(run.warmup, 3);
+    run.no_ablation = true;
+    if (run.out.empty()) run.out = make_folder_for("ab");
+    return run;
   }
 
-  void show(const ab::Judged& judged, const std::string& folder) {
-    if (arguments_.json)
-      world_.out << json_text(to_json(judged));
-    else
-      world_.out << to_text(judged, world_.out_width)
-                 << fmt::format("Result: {}/{}\n", folder, result::kAbFile);
+  // True: one is worse.
+  bool tell(const result::Run& run) {
+    std::map<std::string, const result::CaseResult*> bases;
+    bool worse = false;
+    auto& out = arguments_.run.json ? world_.err : world_.out;
+    for (const auto& one : run.cases) {
+      const auto id = plan::id_in_one_build(one.spec);
+      const auto [base, is_base] = bases.emplace(id, &one);
+      if (is_base) continue;
+      const auto found = difference(one, *base->second);
+      out << fmt::format("{}: {} ({} against {})\n", printable(id), found.text,
+                         printable(one.spec.build), printable(base->second->spec.build));
+      worse = worse || found.direction == statistics::Direction::kWorse;
+    }
+    out << std::flush;
+    return worse;
+  }
+
+  struct Told {
+    statistics::Direction direction = statistics::Direction::kUnknown;
+    std::string text;
+  };
+
+  Told difference(const result::CaseResult& now, const result::CaseResult& base) const {
+    for (const auto* one : {&base, &now})
+      if (!one->throughput)
+        return {{},
+                fmt::format("unknown: {} was not timed: {}", printable(one->spec.build),
+                            printable(one->throughput_reason))};
+    const auto found = reports::time_against(*now.throughput, *base.throughput, *policy_.throughput,
+                                             policy_.false_alarms);
+    return {found.direction,
+            fmt::format("{}: {}", to_string(found.direction), compare::speed_text(found, "pairs"))};
   }
 
   World& world_;
   const AbArguments& arguments_;
+  const result::GatePolicy policy_;
 };
 
 }  // namespace
@@ -93,7 +124,23 @@ Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& type
   auto* command = app.add_subcommand("ab", "Is one build slower than another? Both timed in turn");
   command->footer(kAbFooter);
   const auto arguments = std::make_shared<AbArguments>();
-  add_ab_options(*command, *arguments);
+  command
+      ->add_option("base", arguments->base,
+                   "The build to compare with: an installation or a build folder, with "
+                   "bin/peakbench-worker; DIR,plugins=DIR adds plugins")
+      ->required()
+      ->type_name("BASE_BUILD");
+  command->add_option("new", arguments->now, "The new build; the same folder twice is A/A")
+      ->required()
+      ->type_name("NEW_BUILD");
+  add_ab_options(*command, arguments->run);
+  command->add_option("--margin", arguments->margin, "Slower by less is the same (default 2%)")
+      ->type_name("PART");
+  command
+      ->add_option("--false-alarms", arguments->false_alarms,
+                   "How often an equally fast build may be called worse (default 1%)")
+      ->type_name("PART");
+  command->add_flag("--gate", arguments->gate, "Exit with 4 where a case is worse");
   return [&world, arguments, &typed] { return AbCommand(world, *arguments).go(typed); };
 }
 

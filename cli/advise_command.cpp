@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cli/advise_text.h"
+#include "cli/builds.h"
 #include "cli/commands.h"
 #include "cli/fit_progress.h"
 #include "cli/named_case.h"
@@ -88,10 +89,10 @@ std::int64_t longest_s(const CaseResult& now) {
 }
 
 // Strategies that do not come with the program.
-std::vector<std::string> of_others(const manifest::Found& plugins, const manifest::Worker& worker) {
+std::vector<std::string> of_others(const plan::Build& build) {
   std::vector<std::string> ids;
-  for (const auto& plugin : plugins.plugins) {
-    const bool is_own = plugin.path.starts_with(worker.plugins + "/");
+  for (const auto& plugin : build.plugins.plugins) {
+    const bool is_own = plugin.path.starts_with(build.worker->plugins + "/");
     if (is_own || plugin.kind != manifest::Kind::kStrategy) continue;
     for (const auto& entry : plugin.entries) ids.push_back(entry.id);
   }
@@ -107,18 +108,16 @@ class AdviseCommand {
     const auto run = result::read_run(arguments_.run);
     const auto& measured = case_of(run, arguments_);
     auto request = search::request_of(measured, run, device_of(measured, arguments_));
-    request.worker = worker_of(world_);
-    const auto plugins = find_plugins(world_, arguments_.plugins);
-    const auto devices = inventory::device_hook("", request.worker);
-    plan::make_plan(request, plugins, devices);  // what is wrong is said before anything runs
-    const auto runner = world_.make_runner(request.worker);
+    const auto build = builds_for(world_, request, {arguments_.plugins, any_card}).front();
+    // What is wrong is said before anything runs.
+    const auto runner = world_.make_runner(plan::make_plan(request, {&build, 1}));
     const ScratchFolder scratch(std::filesystem::temp_directory_path());
     const launch::InterruptScope interrupts;
     ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
                               "trying the strategies that are meant for its peak");
     const auto attempt = [&](const std::vector<std::string>& strategies) {
       const search::TrialRunner trials(request, *runner, scratch.path());
-      return search::try_each(request, strategies, plugins, devices, trials, jobs(),
+      return search::try_each(request, strategies, build, trials, jobs(),
                               [&](const std::string& text) { progress.say(text); });
     };
     Advice advice;
@@ -129,8 +128,7 @@ class AdviseCommand {
     advice.now = attempt({""}).front();
     if (!advice.now.found) return tell_why_not(measured, advice.now);
     request.timeout_s = longest_s(*advice.now.found);
-    advice.tried =
-        attempt(strategies_to_try(*advice.now.found, of_others(plugins, request.worker)));
+    advice.tried = attempt(strategies_to_try(*advice.now.found, of_others(build)));
     search::leave_out_broken(advice.tried, advice.now);
     tell(advice);
     return launch::interrupted() ? kInterrupted : kDone;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/builds.h"
 #include "cli/bundled_suites.h"
 #include "cli/commands.h"
 #include "cli/named_case.h"
@@ -88,8 +89,7 @@ class DebugCommand {
           "{} is a program, which has no worker to debug: put the debugger in front of its own "
           "command, such as peakbench emulate --card CARD -- gdb --args python3 train.py",
           order.job.case_id));
-    const auto command =
-        launch::debugger_command(arguments_.debugger, more_, worker_of(world_).program, order);
+    const auto command = launch::debugger_command(arguments_.debugger, more_, order);
     world_.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),
                               printable(order.job_path), printable(reports::shell_quoted(command)))
                << std::flush;
@@ -132,16 +132,18 @@ class DebugCommand {
           fmt::format("{}: {} has left no job there ({}): it was decided before it ran, or was "
                       "measured elsewhere. Give the case as to `peakbench run` instead",
                       run_folder, found.spec.id, job));
+    if (world_.torch.empty()) world_.torch = found.spec.torch;
     return launch::order_from_file(job, folder(), worker_of(world_));
   }
 
   launch::WorkerOrder of_plan() const {
     auto request = make_request(arguments_.run);
     request.ablation = false;
-    request.worker = worker_of(world_);
-    const auto plugins = find_plugins(world_, arguments_.run.plugins, request.plugins);
-    const auto plan = plan::make_plan(request, plugins,
-                                      inventory::device_hook(arguments_.run.card, request.worker));
+    const auto builds = builds_for(world_, request,
+                                   {arguments_.run.plugins, [this](const manifest::Worker& worker) {
+                                      return inventory::device_hook(arguments_.run.card, worker);
+                                    }});
+    const auto plan = plan::make_plan(request, builds);
     std::vector<const plan::PlannedCase*> cases;
     for (const auto& one : plan.cases) cases.push_back(&one);
     const auto& found = choose(cases, arguments_.wanted, "");
@@ -172,7 +174,6 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
   command->add_option("case", arguments->wanted, "Its id, or the name of its folder below cases/")
       ->type_name("CASE");
   add_one_case_options(*command, arguments->run);
-  add_torch(*command, world);
   command->add_option("--debugger", arguments->debugger, "gdb (default), lldb, or a path of one")
       ->type_name("PROGRAM");
   command

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/builds.h"
 #include "cli/commands.h"
 #include "cli/fit_arguments.h"
 #include "cli/fit_progress.h"
@@ -63,7 +64,7 @@ class FitCommand {
     if (!arguments_.no_report)
       reports::check_report(
           own_report(world_, arguments_.out.empty() ? folder_for(title) : arguments_.out));
-    const auto runner = world_.make_runner(plan_.request.worker);
+    const auto runner = world_.make_runner(plan_);
     const auto place = arguments_.out.empty() ? make_folder_for(title) : arguments_.out;
     const launch::RunFolder folder(place);
     // Refuses and clears as a run does; the record itself is made with the cases found.
@@ -102,8 +103,7 @@ class FitCommand {
   void ask_of_model() {
     found_.along = along_of(arguments_);
     auto request = fit_request(arguments_, found_.along);
-    request.worker = worker_of(world_);
-    plugins_ = find_plugins(world_, arguments_.plugins);
+    builds_ = builds_for(world_, request, {arguments_.plugins, any_card});
     is_to_propose_ = request.lists[Axis::kStrategy].empty();
     found_.title = request.title;
     // Whatever is wrong is said before anything runs.
@@ -113,9 +113,9 @@ class FitCommand {
 
   void plan_stacks(plan::Request request, const std::vector<std::string>& stacks) {
     request.lists[Axis::kStrategy] = stacks;
-    plan_ = plan::make_plan(request, plugins_, inventory::device_hook("", request.worker));
+    plan_ = plan::make_plan(request, builds_);
     if (!is_to_propose_ || found_.along != Along::kRank)
-      found_.cells = search::cells_of(plan_, found_.along, plugins_);
+      found_.cells = search::cells_of(plan_, found_.along, plugins());
   }
 
   void propose(launch::Runner& runner, const launch::RunFolder& folder) {
@@ -123,12 +123,14 @@ class FitCommand {
     const search::TrialRunner trials(plan_.request, runner, scratch.path());
     ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
                               "no --strategy: measuring which stacks are worth a search");
-    found_.proposal = search::propose_for(
-        plan_.request, found_.along, plugins_, inventory::device_hook("", plan_.request.worker),
-        trials, jobs(), [&](const std::string& text) { progress.say(text); });
+    found_.proposal =
+        search::propose_for(plan_.request, found_.along, builds_.front(), trials, jobs(),
+                            [&](const std::string& text) { progress.say(text); });
     is_to_propose_ = false;
     plan_stacks(plan_.request, found_.proposal->stacks);
   }
+
+  const manifest::Found& plugins() const { return builds_.front().plugins; }
 
   std::size_t jobs() const {
     return arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
@@ -146,8 +148,8 @@ class FitCommand {
     request.assume = arguments_.assume;
     request.second_guesses = arguments_.second_guesses;
     if (arguments_.timeout_s) request.timeout_s = *arguments_.timeout_s;
-    request.worker.stamp = {};  // of no LibTorch: the program says which it had
-    plan_ = plan::make_plan(request, plugins_, inventory::device_hook("", request.worker));
+    builds_ = {build_for_programs({{}, any_card})};
+    plan_ = plan::make_plan(request, builds_);
     found_.along = vary ? Along::kProgram : Along::kNothing;
     found_.axis = vary ? vary->axis : "";
     found_.cells =
@@ -185,7 +187,7 @@ class FitCommand {
     has_run_ = true;
     launch::SessionOptions options;
     options.command = without_environment(typed_);
-    complete(options, plugins_, arguments_.jobs);
+    complete(options, plugins(), arguments_.jobs);
     const auto progress = make_progress(world_.err, world_.err, world_.screen, true);
     auto run = launch::run_plan(kept, folder, options, runner, *progress);
     for (std::size_t i = 0; i < found_.cells.size(); ++i) add_least_memory(i, run);
@@ -277,7 +279,7 @@ class FitCommand {
   World& world_;
   FitArguments arguments_;
   const std::vector<std::string>& typed_;
-  manifest::Found plugins_;
+  std::vector<plan::Build> builds_;
   plan::Plan plan_;
   FitFound found_;
   bool is_to_propose_ = false;  // no stack was named
@@ -293,7 +295,6 @@ Command add_fit(CLI::App& app, World& world, const std::vector<std::string>& typ
   command->footer(kFitFooter);
   const auto arguments = std::make_shared<FitArguments>();
   add_fit_options(*command, *arguments);
-  add_torch(*command, world);
   return [&world, arguments, &typed] { return FitCommand(world, *arguments, typed).go(); };
 }
 

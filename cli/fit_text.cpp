@@ -117,7 +117,7 @@ std::vector<std::string> shown_cards(const FitFound& found) {
 // As the recipe says it; of a program its name.
 std::string stack_of_cell(const Cell& cell) {
   const auto& spec = cell.planned.spec;
-  return spec.kind == result::CaseKind::kProgram ? spec.model.id : reports::stack_text(spec);
+  return spec.kind == result::CaseKind::kProgram ? spec.model.id : reports::row_name(spec);
 }
 
 std::string of_card(const Cell& cell) { return gib(cell.card_bytes) + " GiB"; }

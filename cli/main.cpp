@@ -16,8 +16,8 @@ int main(int argc, char** argv) {
                    cli::screen_of(STDERR_FILENO),
                    cli::table_width(STDOUT_FILENO),
                    places,
-                   [&places](const manifest::Worker& worker) {
-                     return std::make_unique<launch::ProcessRunner>(worker.program, places.program);
+                   [&places](const plan::Plan& plan) {
+                     return std::make_unique<launch::ProcessRunner>(plan, places.program);
                    }};
   world.line_width = cli::line_width(STDOUT_FILENO);
   const int code = cli::run_program(std::vector<std::string>(argv + 1, argv + argc), world);

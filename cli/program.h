@@ -12,6 +12,7 @@
 #include "cli/screen.h"
 #include "launch/runner.h"
 #include "manifest/worker.h"
+#include "plan/plan.h"
 #include "text/wrapped.h"
 
 namespace peakbench::cli {
@@ -47,7 +48,7 @@ struct World {
   Screen screen;  // what `err` is shown on
   int out_width;  // columns for tables on `out`
   Places places;
-  std::function<std::unique_ptr<launch::Runner>(const manifest::Worker&)> make_runner;
+  std::function<std::unique_ptr<launch::Runner>(const plan::Plan&)> make_runner;
   std::string torch = {};                       // --torch, as typed
   std::optional<manifest::Worker> chosen = {};  // worker.h
   int line_width = kUnbroken;                   // columns for sentences on `out`

@@ -46,10 +46,11 @@ void add_program(CLI::App& command, RunArguments& arguments) {
       ->excludes("suite");
 }
 
-void add_case_options(CLI::App& command, RunArguments& arguments) {
+void add_case_options(CLI::App& command, RunArguments& arguments, bool without_builds = false) {
   const std::string group = "Cases (each may be given several times; they multiply)";
   for (const auto* row : result::asked_axes())
-    add_axis_option(command, *row, arguments.cases)->group(group);
+    if (!without_builds || (row->axis != Axis::kTorch && row->axis != Axis::kBuild))
+      add_axis_option(command, *row, arguments.cases)->group(group);
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
@@ -233,6 +234,20 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
   add_slurm_options(command, arguments.slurm);
+  add_folder_options(command, arguments);
+  add_output_options(command, arguments);
+}
+
+void add_ab_options(CLI::App& command, RunArguments& arguments) {
+  add_case_options(command, arguments, true);
+  add_measuring_options(command, arguments);
+  command.get_option("--steps")->description("Timed steps of each process (default 10)");
+  command.get_option("--warmup")->description("Steps before timing starts (default 3)");
+  command.get_option("--repetitions")->group("");
+  add_number<std::int64_t>(command, "--pairs", arguments.repetitions,
+                           "Pairs of processes: rounds of timing (default 20)", 1,
+                           plan::kMostRepetitions);
+  add_cuda_options(command, arguments);
   add_folder_options(command, arguments);
   add_output_options(command, arguments);
 }

@@ -34,6 +34,8 @@ struct RunArguments {
 void add_run_options(CLI::App& command, RunArguments& arguments);
 // Those that say what a case is and how it is measured, and where plugins are.
 void add_one_case_options(CLI::App& command, RunArguments& arguments);
+// Those of a run of two builds, which are no options there.
+void add_ab_options(CLI::App& command, RunArguments& arguments);
 
 // The suite's request, where there is one, with what was typed in its place. Throws ConfigError.
 plan::Request make_request(const RunArguments& arguments);

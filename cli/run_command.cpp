@@ -1,4 +1,6 @@
 // `peakbench run`: from arguments to a run folder and its report.
+#include "cli/run_command.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/builds.h"
 #include "cli/bundled_suites.h"
 #include "cli/commands.h"
 #include "cli/dry_run.h"
@@ -19,7 +22,6 @@
 #include "cli/plugin_folders.h"
 #include "cli/progress.h"
 #include "cli/run_arguments.h"
-#include "cli/worker.h"
 #include "errors/errors.h"
 #include "executor/scheduled_run.h"
 #include "executor/slurm.h"
@@ -32,6 +34,7 @@
 #include "launch/session.h"
 #include "program/python_functions.h"
 #include "reports/report/report.h"
+#include "result/axes.h"
 #include "result/device.h"
 #include "result/torch_variables.h"
 #include "text/printable.h"
@@ -80,23 +83,18 @@ class RunCommand {
 
   int go() {
     auto request = make_request(arguments_);
-    manifest::Found plugins;
-    if (plan::needs_worker(request)) {
-      plugins = find_plugins(world_, arguments_.plugins, request.plugins);
-      request.worker = worker_of(world_);
-    } else {
-      request.worker.stamp = {};  // of no LibTorch: each program says which it had
-    }
+    const auto builds = builds_of(request);
     if (arguments_.slurm.is_asked() && !request.programs.empty())
       throw ConfigError(fmt::format(
           "{}: programs of a suite run on this machine: run it without --executor slurm "
           "(in a job of yours, where a node is to do it), or take `programs` out",
           request.suite_file.empty() ? request.programs.front().where : request.suite_file));
+    if (arguments_.slurm.is_asked() && builds.size() > 1)
+      throw ConfigError(
+          "--executor slurm: a run on other machines has one worker; run each release of PyTorch "
+          "and each build by itself, and `peakbench compare` the runs");
     ask_python(request);
-    const auto plan = plan::make_plan(
-        request, plugins,
-        arguments_.slurm.is_asked() ? inventory::device_hook_for_others(request.worker)
-                                    : inventory::device_hook(arguments_.card, request.worker));
+    const auto plan = plan::make_plan(request, builds);
     check_slurm_arguments(arguments_.slurm);
     if (launch::nothing_to_run(plan)) return say_nothing_to_run(plan);
     if (arguments_.dry_run) {
@@ -104,10 +102,25 @@ class RunCommand {
       return kDone;
     }
     warn_of_inherited_settings(plan);
-    return run(plan, plugins);
+    return run(plan, builds.front().plugins);
   }
 
  private:
+  std::vector<plan::Build> builds_of(const plan::Request& request) {
+    const BuildOptions options{arguments_.plugins, [this](const manifest::Worker& worker) {
+                                 return arguments_.slurm.is_asked()
+                                            ? inventory::device_hook_for_others(worker)
+                                            : inventory::device_hook(arguments_.card, worker);
+                               }};
+    if (plan::needs_worker(request)) return builds_for(world_, request, options);
+    for (const auto axis : {result::Axis::kTorch, result::Axis::kBuild})
+      if (!request.lists.at(axis).empty())
+        throw ConfigError(fmt::format(
+            "{}: a program runs with the PyTorch that its own Python imports; leave it out",
+            row_of(axis).asked->option));
+    return {build_for_programs(options)};
+  }
+
   void ask_python(plan::Request& request) {
     std::optional<std::string> interpreter;  // looked for where it is needed
     for (auto& program : request.programs)
@@ -226,8 +239,7 @@ class RunCommand {
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place_of(plan)));
-    const auto runner =
-        arguments_.slurm.is_asked() ? nullptr : world_.make_runner(plan.request.worker);
+    const auto runner = arguments_.slurm.is_asked() ? nullptr : world_.make_runner(plan);
     const auto place =
         arguments_.out.empty() ? make_folder_for(plan.request.title) : arguments_.out;
     // Until the report is written: of a run that another overwrites there is none to be made.
@@ -307,15 +319,18 @@ class RunCommand {
 
 }  // namespace
 
+int run_cases(World& world, const RunArguments& arguments, const std::vector<std::string>& typed) {
+  return RunCommand(world, arguments, typed).go();
+}
+
 Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed) {
   auto* command = app.add_subcommand("run", "Measure cases and write a report");
   command->footer(kRunFooter);
   const auto arguments = std::make_shared<RunArguments>();
   add_run_options(*command, *arguments);
-  add_torch(*command, world);
   return [&world, arguments, &typed] {
     arguments->suite = suite_file(world.places, arguments->suite);
-    return RunCommand(world, *arguments, typed).go();
+    return run_cases(world, *arguments, typed);
   };
 }
 

@@ -18,19 +18,38 @@ namespace fs = std::filesystem;
 
 using workers::WorkerFolder;
 
+bool takes_own(const World& world, const workers::Wish& wish) {
+  return has_own_worker(world) &&
+         (wish.version.empty() ||
+          manifest::is_start_of(wish.version, manifest::own_stamp().libtorch_version));
+}
+
+// The worker beside the program, which finds its PyTorch by itself; as one among others.
+WorkerFolder own_folder() {
+  WorkerFolder own;
+  own.stamp = manifest::own_stamp();
+  return own;
+}
+workers::Candidate own_candidate(const WorkerFolder& own) {
+  pytorch::TorchInUse loaded;
+  loaded.version = own.stamp.libtorch_version;
+  return {&own, loaded};
+}
+
 // `missing` is called where none fits.
 manifest::Worker choose_worker(
-    const World& world,
+    const World& world, const workers::Wish& wish,
     const std::function<void(const workers::TorchFound&, const std::string& why)>& missing) {
-  if (takes_own_worker(world)) return own_worker(world);
-  const auto wish = wish_of(world);
+  if (takes_own(world, wish)) return own_worker(world);
   const auto environment = workers::torch_of_environment();
+  const auto own = own_folder();
   const auto look = [&]() -> std::pair<std::optional<manifest::Worker>, std::string> {
     const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
-    const auto all = candidates_of(world, folders, environment);
+    auto all = candidates_of(world, folders, environment);
+    if (has_own_worker(world)) all.insert(all.begin(), own_candidate(own));
     if (const auto chosen = workers::choose(all, wish, environment))
-      return {workers::worker_of(*chosen), ""};
-    return {std::nullopt, why_no_worker(world, all, environment)};
+      return {chosen->worker == &own ? own_worker(world) : workers::worker_of(*chosen), ""};
+    return {std::nullopt, workers::why_none(all, wish, environment)};
   };
   auto found = look();
   if (!found.first) {
@@ -69,11 +88,11 @@ manifest::Worker own_worker(const World& world) {
   return worker;
 }
 
-bool takes_own_worker(const World& world) {
-  const auto wish = wish_of(world);
-  return has_own_worker(world) &&
-         (wish.version.empty() ||
-          workers::is_start_of(wish.version, manifest::own_stamp().libtorch_version));
+bool takes_own_worker(const World& world) { return takes_own(world, wish_of(world)); }
+
+manifest::Worker worker_for(World& world, const workers::Wish& wish) {
+  return choose_worker(world, wish,
+                       [](const auto&, const std::string& why) { throw ConfigError(why); });
 }
 
 std::vector<workers::Candidate> candidates_of(const World& world,
@@ -88,27 +107,23 @@ std::vector<workers::Candidate> candidates_of(const World& world,
 
 std::string why_no_worker(const World& world, std::vector<workers::Candidate> all,
                           const workers::TorchFound& environment) {
-  WorkerFolder own;
-  own.stamp = manifest::own_stamp();
-  pytorch::TorchInUse loaded;
-  loaded.version = own.stamp.libtorch_version;
-  if (has_own_worker(world)) all.insert(all.begin(), {&own, loaded});
+  const auto own = own_folder();
+  if (has_own_worker(world)) all.insert(all.begin(), own_candidate(own));
   return workers::why_none(all, wish_of(world), environment);
 }
 
 const manifest::Worker& worker_of(World& world) {
   if (!world.chosen)
-    world.chosen = choose_worker(world, [&](const auto& environment, const std::string& why) {
-      if (!wish_of(world).version.empty() || !environment.torch) throw ConfigError(why);
-      build_worker_for(world, environment);
-    });
+    world.chosen =
+        choose_worker(world, wish_of(world), [&](const auto& environment, const std::string& why) {
+          if (!wish_of(world).version.empty() || !environment.torch) throw ConfigError(why);
+          build_worker_for(world, environment);
+        });
   return *world.chosen;
 }
 
 const manifest::Worker& worker_at_hand(World& world) {
-  if (!world.chosen)
-    world.chosen =
-        choose_worker(world, [](const auto&, const std::string& why) { throw ConfigError(why); });
+  if (!world.chosen) world.chosen = worker_for(world, wish_of(world));
   return *world.chosen;
 }
 

@@ -18,6 +18,9 @@ CLI::Option* add_torch(CLI::App& command, World& world);
 
 // Whose worker was asked for, by --torch or the variable.
 workers::Wish wish_of(const World& world);
+// That one, or this installation's own where it is it. Throws ConfigError where none fits, with
+// what to do.
+manifest::Worker worker_for(World& world, const workers::Wish& wish);
 
 // The worker beside the program belongs to the PyTorch that the program was built with.
 bool has_own_worker(const World& world);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "executor/merge.h"
-#include "launch/host.h"
+#include "launch/environment.h"
 #include "launch/plugin_builds.h"
 
 namespace peakbench::executor {
@@ -25,7 +25,7 @@ bool is_of_today(const result::CaseResult& one, const plan::PlannedCase& planned
 }  // namespace
 
 Intake::Intake(const plan::Plan& plan, launch::RunBook& book)
-    : plan_(plan), book_(book), host_(launch::host_environment(plan.request.worker)) {
+    : plan_(plan), book_(book), host_(launch::host_environment(plan)) {
   for (std::size_t i = 0; i < plan.cases.size(); ++i) index_of_[plan.cases[i].spec.id] = i;
 }
 

@@ -7,7 +7,7 @@
 #include "executor/task_order.h"
 #include "files/atomic_file.h"
 #include "files/file.h"
-#include "launch/host.h"
+#include "launch/environment.h"
 
 namespace peakbench::executor {
 namespace {
@@ -19,8 +19,10 @@ std::size_t count_to_run(const launch::Cases& cases, const std::set<std::size_t>
 }
 
 std::string script_for(const SubmissionFiles& files, std::vector<std::size_t> cases,
-                       const SubmitOptions& options, const manifest::Worker& worker) {
-  const auto torch = worker.torch.folder.empty() ? "" : libtorch_version(worker);
+                       const SubmitOptions& options, const plan::Plan& plan) {
+  const auto* worker = plan::only_worker(plan);
+  const auto torch =
+      worker == nullptr || worker->torch.folder.empty() ? "" : libtorch_version(*worker);
   return script_text(options.slurm,
                      {options.program, files.folder(), files.logs(), std::move(cases), torch});
 }
@@ -36,7 +38,7 @@ SubmissionFiles next_submission(const std::string& run_folder) {
 Submission submit(const plan::Plan& plan, const launch::CaseStates& states,
                   const std::set<std::size_t>& to_run, const std::string& run_folder,
                   const SubmitOptions& options, Scheduler& scheduler) {
-  const auto host = launch::host_environment(plan.request.worker);
+  const auto host = launch::host_environment(plan);
   Submission submission{next_submission(run_folder), "", {}};
   const auto& files = submission.files;
   files::make_folder(files.ends());
@@ -52,8 +54,7 @@ Submission submit(const plan::Plan& plan, const launch::CaseStates& states,
     submission.tasks.push_back(std::move(task));
   }
   write_tasks(submission, plan);
-  files::write_file_atomically(files.script(),
-                               script_for(files, std::move(counts), options, plan.request.worker));
+  files::write_file_atomically(files.script(), script_for(files, std::move(counts), options, plan));
   submission.job = scheduler.submit(files.script());
   write_job(files, submission.job);
   return submission;
@@ -69,7 +70,7 @@ std::string first_script(const plan::Plan& plan, const std::string& run_folder,
   std::vector<std::size_t> counts;
   for (const auto& cases : deal(plan, states, to_run, options.dealing))
     counts.push_back(count_to_run(cases, to_run));
-  return script_for(next_submission(run_folder), std::move(counts), options, plan.request.worker);
+  return script_for(next_submission(run_folder), std::move(counts), options, plan);
 }
 
 }  // namespace peakbench::executor

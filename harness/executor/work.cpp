@@ -12,7 +12,7 @@
 #include "executor/attempt_folder.h"
 #include "executor/submission_files.h"
 #include "executor/task_order.h"
-#include "launch/host.h"
+#include "launch/environment.h"
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
 #include "launch/run_folder.h"
@@ -88,8 +88,7 @@ class Teller : public launch::RunListener {
 };
 
 void check_build(const TaskOrder& order, const std::string& node) {
-  auto other =
-      other_build(build_of(launch::host_environment(order.plan.request.worker)), order.build);
+  auto other = other_build(build_of(launch::host_environment(order.plan)), order.build);
   if (other.empty()) other = other_plugin(order);
   if (other.empty()) return;
   throw ConfigError(
@@ -114,7 +113,7 @@ void forget_times(result::Run& run) {
 void prepare(const AttemptFolder& attempt, const launch::RunFolder& folder,
              const TaskOrder& order) {
   auto run = attempt.newest_run().value_or(order.known);
-  const auto cpu = launch::host_environment(order.plan.request.worker).at("cpu");
+  const auto cpu = launch::host_environment(order.plan).at("cpu");
   if (run.environment.contains("cpu") && run.environment["cpu"] != cpu) forget_times(run);
   run.environment["cpu"] = cpu;
   result::write_run(run, folder.path());
@@ -128,7 +127,8 @@ struct Measured {
 Measured measure(const WorkOptions& options, const SubmissionFiles& files, const Hands& hands,
                  std::ostream& log) {
   auto order = read_order(files.order(options.task));
-  order.plan.request.worker = hands.worker();
+  const auto worker = std::make_shared<const manifest::Worker>(hands.worker());
+  for (auto& planned : order.plan.cases) planned.worker = worker;
   AttemptFolder attempt(files, options.task, options.attempt);
   Teller teller(log, files.at_work(options.task, options.attempt), attempt);
   check_build(order, options.node);
@@ -138,7 +138,7 @@ Measured measure(const WorkOptions& options, const SubmissionFiles& files, const
   session.resume = true;
   session.jobs = options.jobs;
   session.case_directory = order.run_folder;
-  const auto runner = hands.runner(order.plan.request.worker);
+  const auto runner = hands.runner(order.plan);
   auto run = launch::run_plan(order.plan, folder, session, *runner, teller);
   return {std::move(run), teller.is_over()};
 }

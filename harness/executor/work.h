@@ -27,7 +27,7 @@ struct WorkOptions {
 // Who measures: chosen when the task has begun, so that what is thrown stands with its end.
 struct Hands {
   std::function<manifest::Worker()> worker;
-  std::function<std::unique_ptr<launch::Runner>(const manifest::Worker&)> runner;
+  std::function<std::unique_ptr<launch::Runner>(const plan::Plan&)> runner;
 };
 
 // Measures what the task's order says, going on from an earlier attempt's results; stops cleanly at

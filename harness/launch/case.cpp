@@ -49,9 +49,11 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
   worker.job_path = path(is_memory ? CaseFile::kMemoryJob : CaseFile::kThroughputJob);
   worker.log_path = path(CaseFile::kLog);
   // What runs a program finds what that needs by itself, for the PyTorch that it imports.
-  if (!planned.program)
+  if (!planned.program) {
+    worker.program = worker_of(planned).program;
     worker.environment =
-        environment_for(result::device_from(planned.spec.device), request.worker, how);
+        environment_for(result::device_from(planned.spec.device), worker_of(planned), how);
+  }
   auto& job = worker.job;
   static_cast<result::Setting&>(job) = planned.spec;
   job.mode = mode;
@@ -152,6 +154,9 @@ void take_memory(const CaseOrder& order, const GroupReport& report,
   result.settings = found.settings;
   if (order.planned->program) result.settings.update(settings_of(*order.planned->program));
   result.environment = found.environment;
+  const auto& spec = result.spec;
+  if (!spec.torch.empty() || !spec.build.empty())  // the run has several
+    result.environment.update(libtorch_of(worker_of(*order.planned)));
   if (!facts_of(result.spec.kind).has_promise) return;
   result.equivalence = equivalence(order, found.equivalence);
   if (result.equivalence->verdict == "not_checked" && result.equivalence->reason.empty())

@@ -42,6 +42,7 @@ result::Job read_job(const std::string& path) {
 WorkerOrder order_from_file(const std::string& job_path, const std::string& folder,
                             const manifest::Worker& worker) {
   WorkerOrder order;
+  order.program = worker.program;
   order.job = read_job(job_path);
   order.job.result_path = beside(folder, result::CaseFile::kMemoryResult);
   order.job.trace_path = beside(folder, result::CaseFile::kTrace);
@@ -54,7 +55,7 @@ WorkerOrder order_from_file(const std::string& job_path, const std::string& fold
 
 std::vector<std::string> debugger_command(const std::string& debugger,
                                           const std::vector<std::string>& more,
-                                          const std::string& worker, const WorkerOrder& order) {
+                                          const WorkerOrder& order) {
   const bool is_lldb = fs::path(debugger).filename().string().find("lldb") != std::string::npos;
   std::vector<std::string> command{debugger};
   const auto add = [&](const std::vector<std::string>& words) {
@@ -69,7 +70,7 @@ std::vector<std::string> debugger_command(const std::string& debugger,
       add({"-ex", fmt::format("set environment {} = {}", name, value)});
   }
   add(more);
-  add({is_lldb ? "--" : "--args", worker, order.job_path});
+  add({is_lldb ? "--" : "--args", order.program, order.job_path});
   return command;
 }
 

@@ -19,7 +19,7 @@ WorkerOrder order_from_file(const std::string& job_path, const std::string& fold
 // the debugger, before that.
 std::vector<std::string> debugger_command(const std::string& debugger,
                                           const std::vector<std::string>& more,
-                                          const std::string& worker, const WorkerOrder& order);
+                                          const WorkerOrder& order);
 
 // Writes the job, and becomes the command. Throws ConfigError where that cannot be.
 [[noreturn]] void become(const std::vector<std::string>& command, const WorkerOrder& order);

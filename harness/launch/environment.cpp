@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "launch/host.h"
+
 namespace peakbench::launch {
 namespace {
 
@@ -24,6 +26,11 @@ std::map<std::string, std::optional<json>> said_by(
 }
 
 }  // namespace
+
+nlohmann::json host_environment(const plan::Plan& plan) {
+  const auto* worker = plan::only_worker(plan);
+  return host_environment(worker != nullptr ? *worker : manifest::no_worker());
+}
 
 nlohmann::json run_environment(json run, const json& host,
                                const std::vector<const result::CaseResult*>& cases) {

@@ -4,9 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "plan/plan.h"
 #include "result/case.h"
 
 namespace peakbench::launch {
+
+// Of the worker of all cases; where they have several, each says which LibTorch it ran with, and
+// this says none.
+nlohmann::json host_environment(const plan::Plan& plan);
 
 // `run` brought up to date with the environments of `cases`: a key takes the value of the cases
 // that have it where these agree; where two disagree (the names of two cards) it says nothing of

@@ -131,15 +131,18 @@ nlohmann::json host_environment(const manifest::Worker& worker) {
     if (file >> governor) environment["cpu_governor"] = governor;
   }
   environment["memory_bytes"] = host_memory().total_bytes;
-  // Without a worker, programs say with which one they ran.
-  if (!manifest::libtorch_version(worker).empty()) {
-    environment["libtorch"] = manifest::libtorch_version(worker);
-    environment["libtorch_git_version"] = worker.stamp.libtorch_git_version;
-    environment["libtorch_cuda"] = manifest::libtorch_cuda(worker);
-  }
+  environment.update(libtorch_of(worker));
   environment["peakbench"] = peakbench_version();
   environment["commit"] = peakbench_commit();
   return environment;
+}
+
+// Without a worker, programs say with which one they ran.
+nlohmann::json libtorch_of(const manifest::Worker& worker) {
+  if (manifest::libtorch_version(worker).empty()) return nlohmann::json::object();
+  return {{"libtorch", manifest::libtorch_version(worker)},
+          {"libtorch_git_version", worker.stamp.libtorch_git_version},
+          {"libtorch_cuda", manifest::libtorch_cuda(worker)}};
 }
 
 const char* peakbench_version() { return kVersion; }

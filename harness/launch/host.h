@@ -32,6 +32,8 @@ std::int64_t free_disk_bytes(const std::string& folder);
 // libtorch_cuda, peakbench (version), commit. LibTorch's are those of the one that `worker` loads,
 // and absent where its stamp names none.
 nlohmann::json host_environment(const manifest::Worker& worker);
+// Of that, what names the LibTorch that the worker loads; empty where none is known.
+nlohmann::json libtorch_of(const manifest::Worker& worker);
 
 const char* peakbench_version();
 const char* peakbench_commit();  // as configured; "unknown" outside a git checkout

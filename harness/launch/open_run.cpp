@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "errors/errors.h"
-#include "launch/host.h"
+#include "launch/environment.h"
 #include "launch/run_folder.h"
 
 namespace peakbench::launch {
@@ -22,7 +22,7 @@ result::Run new_run(const plan::Plan& plan, const OpenOptions& options) {
   run.created = now_utc();
   run.suite = plan.request.suite_file;
   run.reference = plan.reference;
-  run.environment = host_environment(plan.request.worker);
+  run.environment = host_environment(plan);
   run.published = plan.request.published;
   run.command = options.command;
   run.settings = settings_of(plan.request);

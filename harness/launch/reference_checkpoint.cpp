@@ -44,8 +44,7 @@ std::vector<std::vector<std::size_t>> execution_groups(const plan::Plan& plan) {
   std::map<std::string, std::size_t> first;     // case with each reference
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const auto [found, is_new] =
-        place.emplace(result::all_but(plan.cases[i].spec, result::Axis::kStrategy), groups.size());
+    const auto [found, is_new] = place.emplace(result::table_of(plan.cases[i].spec), groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(i);
     first.emplace(reference_id(plan.cases[i]), i);

@@ -17,8 +17,8 @@ namespace peakbench::launch {
 // Parameters of a model with its default options; 0: not known.
 using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
 
-// The indices of a plan's cases, grouped by what they have in common but the stack, in order of
-// appearance; in a group, each reference and at once those held against it: so at most one
+// The indices of a plan's cases, grouped by the table that they stand in (result::table_of), in
+// order of appearance; in a group, each reference and at once those held against it: so at most one
 // reference's parameters lie on the disk. The cases of a group are timed in turn.
 std::vector<std::vector<std::size_t>> execution_groups(const plan::Plan& plan);
 

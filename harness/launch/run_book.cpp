@@ -8,7 +8,6 @@
 #include "errors/errors.h"
 #include "launch/environment.h"
 #include "launch/gradients.h"
-#include "launch/host.h"
 #include "launch/run_folder.h"
 
 namespace peakbench::launch {
@@ -21,7 +20,7 @@ RunBook::RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run ru
       case_directory_(places.case_directory.empty() ? folder_.path() : places.case_directory),
       listener_(listener),
       run_(std::move(run)),
-      host_(host_environment(plan.request.worker)),
+      host_(host_environment(plan)),
       states_(std::move(states)),
       texts_(plan.cases.size()),
       checkpoints_(plan, case_directory_, std::move(parameters)) {

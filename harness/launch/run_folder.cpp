@@ -18,7 +18,7 @@
 #include "files/folder.h"
 #include "files/own_file.h"
 #include "launch/case.h"
-#include "launch/host.h"
+#include "launch/environment.h"
 #include "launch/incoming.h"
 #include "plan/case_id.h"
 #include "result/case_files.h"
@@ -153,9 +153,9 @@ std::string other_command(const result::Run& run, const plan::Plan& plan) {
 
 // Figures of two builds, or times of two processors, are no run. What a case says of itself stands
 // in the run's environment too, and is not the host's.
-std::string other_build(const result::Run& run, const manifest::Worker& worker) {
+std::string other_build(const result::Run& run, const plan::Plan& plan) {
   if (run.cases.empty()) return "";
-  const auto host = host_environment(worker);
+  const auto host = host_environment(plan);
   const auto of_case = [&](const std::string& name) {
     return std::ranges::any_of(
         run.cases, [&](const result::CaseResult& one) { return one.environment.contains(name); });
@@ -179,7 +179,7 @@ std::string difference(const result::Run& run, const plan::Plan& plan) {
                          settings[name].dump());
   if (const auto other = other_device_options(run, plan); !other.empty()) return other;
   if (const auto other = other_command(run, plan); !other.empty()) return other;
-  if (const auto other = other_build(run, plan.request.worker); !other.empty()) return other;
+  if (const auto other = other_build(run, plan); !other.empty()) return other;
   if (run.reference != plan.reference)
     return fmt::format("its reference is {}, this one's {}", run.reference, plan.reference);
   return "";

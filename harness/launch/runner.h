@@ -10,8 +10,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "plan/plan.h"
 #include "process/fork_server.h"
 #include "process/process.h"
 #include "result/job.h"
@@ -20,6 +22,7 @@ namespace peakbench::launch {
 
 // One process.
 struct WorkerOrder {
+  std::string program;  // peakbench-worker; of a program's job it is not asked
   result::Job job;
   std::string job_path;  // where the job is written for the worker to read
   std::string log_path;
@@ -89,17 +92,19 @@ inline constexpr const char* kProgramWorker = "__program";
 // a program `peakbench __program JOB.json`.
 class ProcessRunner : public Runner {
  public:
-  // Empty: there are no cases for it. Throws ConfigError where there is no such worker.
-  explicit ProcessRunner(std::string worker_path, std::string peakbench_path = "");
+  explicit ProcessRunner(std::string peakbench_path = "");
+  // Throws ConfigError where a worker of the plan's is not there.
+  ProcessRunner(const plan::Plan& plan, std::string peakbench_path);
   GroupReport run(const GroupOrder& order, const Listener& listener) override;
 
  private:
-  process::ForkServer* server_for(const process::Environment& environment);
+  process::ForkServer* server_for(const WorkerOrder& worker);
 
-  std::string worker_path_, peakbench_path_;
+  std::string peakbench_path_;
   std::mutex mutex_;
-  // By what must be in their environment before libraries are loaded.
-  std::map<process::Environment, std::unique_ptr<process::ForkServer>> servers_;
+  // By the worker, and what must be in its environment before libraries are loaded.
+  std::map<std::pair<std::string, process::Environment>, std::unique_ptr<process::ForkServer>>
+      servers_;
 };
 
 }  // namespace peakbench::launch

@@ -183,13 +183,19 @@ class RunningGroup {
 
 }  // namespace
 
-ProcessRunner::ProcessRunner(std::string worker_path, std::string peakbench_path)
-    : worker_path_(std::move(worker_path)), peakbench_path_(std::move(peakbench_path)) {
-  if (!worker_path_.empty() && access(worker_path_.c_str(), X_OK) != 0)
-    throw ConfigError(
-        fmt::format("no worker program: {}: {}. It is built and installed beside peakbench; "
-                    "`peakbench doctor` says more.",
-                    worker_path_, std::strerror(errno)));
+ProcessRunner::ProcessRunner(std::string peakbench_path)
+    : peakbench_path_(std::move(peakbench_path)) {}
+
+ProcessRunner::ProcessRunner(const plan::Plan& plan, std::string peakbench_path)
+    : ProcessRunner(std::move(peakbench_path)) {
+  for (const auto& planned : plan.cases) {
+    const auto& worker = worker_of(planned).program;
+    if (!planned.program && access(worker.c_str(), X_OK) != 0)
+      throw ConfigError(
+          fmt::format("no worker program: {}: {}. It is built and installed beside peakbench; "
+                      "`peakbench doctor` says more.",
+                      worker, std::strerror(errno)));
+  }
 }
 
 GroupReport ProcessRunner::run(const GroupOrder& order, const Listener& listener) {
@@ -199,7 +205,7 @@ GroupReport ProcessRunner::run(const GroupOrder& order, const Listener& listener
   for (const auto& worker : order.workers) {
     write_job(worker);
     process::ProcessSpec spec;
-    spec.arguments = {worker_path_, worker.job_path};
+    spec.arguments = {worker.program, worker.job_path};
     if (worker.job.program) spec.arguments = {peakbench_path_, kProgramWorker, worker.job_path};
     spec.environment = worker.environment;
     std::ranges::move(rank_environment(members.size(), ranks, port),
@@ -207,20 +213,20 @@ GroupReport ProcessRunner::run(const GroupOrder& order, const Listener& listener
     spec.log_path = worker.log_path;
     spec.timeout = order.timeout;
     spec.rss_limit_bytes = order.rss_limit_bytes / static_cast<std::int64_t>(ranks);
-    members.push_back({worker, std::move(spec),
-                       order.forked ? server_for(of_loader(worker.environment)) : nullptr});
+    members.push_back({worker, std::move(spec), order.forked ? server_for(worker) : nullptr});
   }
   return RunningGroup(members, listener).run();
 }
 
 // Null: workers are started afresh.
-process::ForkServer* ProcessRunner::server_for(const process::Environment& environment) {
+process::ForkServer* ProcessRunner::server_for(const WorkerOrder& worker) {
   if (servers_are_off()) return nullptr;
+  const auto environment = of_loader(worker.environment);
   const std::lock_guard lock(mutex_);
-  auto& server = servers_[environment];
+  auto& server = servers_[{worker.program, environment}];
   if (!server)
     server = std::make_unique<process::ForkServer>(
-        std::vector<std::string>{worker_path_, "--serve"}, environment);
+        std::vector<std::string>{worker.program, "--serve"}, environment);
   return server.get();
 }
 

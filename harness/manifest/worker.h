@@ -23,6 +23,13 @@ struct Worker {
   WorkerTorch torch = {};
 };
 
+// Of no LibTorch: for programs, which say with which one they ran.
+inline Worker no_worker() {
+  Worker none;
+  none.stamp = {};
+  return none;
+}
+
 // Of the LibTorch that it loads.
 inline const std::string& libtorch_version(const Worker& worker) {
   return worker.torch.folder.empty() ? worker.stamp.libtorch_version : worker.torch.version;
@@ -32,6 +39,13 @@ inline constexpr const char* kNoCuda = "none";
 inline std::string libtorch_cuda(const Worker& worker) {
   if (worker.torch.folder.empty()) return worker.stamp.libtorch_cuda;
   return worker.torch.cuda.empty() ? kNoCuda : worker.torch.cuda;
+}
+
+// 2.1 is a start of 2.1.0 and of 2.1+cu130, and not of 2.15.0.
+inline bool is_start_of(const std::string& typed, const std::string& version) {
+  if (typed.empty() || !version.starts_with(typed)) return false;
+  return typed.size() == version.size() || version[typed.size()] == '.' ||
+         version[typed.size()] == '+';
 }
 
 // How a worker is told which LibTorch the record says that it loads: 2.11.0+cu130 REVISION 13.0.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "plan/allocator.h"
 
 namespace peakbench::plan {
@@ -10,6 +12,13 @@ namespace {
 
 using manifest::Kind;
 using result::Axis;
+
+result::Setting setting_of(const Build& build) {
+  result::Setting setting;
+  setting.torch = build.torch;
+  setting.build = build.build;
+  return setting;
+}
 
 }  // namespace
 
@@ -23,8 +32,13 @@ void check_integer(const std::string& name, std::int64_t value, std::int64_t lea
         fmt::format("{}: expected an integer of {} or less, got {}", name, most, value));
 }
 
-Resolver::Resolver(const Request& request, const Catalogue& catalogue, const DeviceHook& devices)
-    : request_(request), catalogue_(catalogue), devices_(devices) {}
+Resolver::Resolver(const Request& request, const Catalogue& catalogue,
+                   std::span<const Build> builds, const Build& build)
+    : request_(request),
+      catalogue_(catalogue),
+      builds_(builds),
+      build_(build),
+      here_(setting_of(build)) {}
 
 Choice Resolver::model(const std::string& section, const std::string& text) const {
   return at_place(request_.where, section + "/" + text, [&] {
@@ -47,19 +61,32 @@ const Offer& Resolver::named(Kind kind, const std::string& id) const {
 
 Values Resolver::devices(const std::string& text) const {
   // Which cards there are, only the hook knows.
-  if (const auto id = parse_selection(text).id; devices_ && !is_device(id)) devices_(id);
+  const auto& hook = build_.devices;
+  if (const auto id = parse_selection(text).id; hook && !is_device(id)) hook(id);
   const auto device = normal_device(text);
   const auto names =
-      devices_ ? devices_(device) : std::vector<std::string>{device == "auto" ? "cpu" : device};
+      hook ? hook(device) : std::vector<std::string>{device == "auto" ? "cpu" : device};
   Values values(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) values[i].device = names[i];
   return values;
+}
+
+// Of a rule: which builds it is about. Which ones there are was decided before.
+Values Resolver::of_build(const result::AxisRow& row, const std::string& text) const {
+  std::vector<std::string> known;
+  for (const auto& one : builds_) known.push_back(row.text(setting_of(one)));
+  if (std::ranges::none_of(known,
+                           [&](const auto& value) { return manifest::is_start_of(text, value); }))
+    throw ConfigError(fmt::format("{} \"{}\": no case has it; the run has {}", row.name, text,
+                                  fmt::join(known, ", ")));
+  return manifest::is_start_of(text, row.text(here_)) ? Values{here_} : Values{};
 }
 
 Values Resolver::values(const result::AxisRow& row, const std::string& section,
                         const std::string& text) const {
   return at_place(request_.where, section + "/" + text, [&] {
     if (row.axis == Axis::kDevice) return devices(text);
+    if (is_of_build(row.axis)) return of_build(row, text);
     Values values(1);
     if (row.axis == Axis::kAllocator) {
       values[0].allocator = normal_allocator(text);
@@ -101,12 +128,17 @@ void Resolver::resolve(const result::AxisRow& row, const std::string& text, Axes
 Axes Resolver::axes() const {
   Axes axes;
   std::vector<std::string> mistakes;
-  for (const auto* row : result::asked_axes())
+  for (const auto* row : result::asked_axes()) {
+    if (is_of_build(row->axis)) {
+      axes.others[row->axis] = {here_};
+      continue;
+    }
     for (const auto& text : request_.lists.at(row->axis)) try {
         resolve(*row, text, axes);
       } catch (const ConfigError& error) {
         mistakes.emplace_back(error.what());
       }
+  }
   if (mistakes.size() == 1) throw ConfigError(mistakes.front());
   if (!mistakes.empty())
     throw ConfigError(

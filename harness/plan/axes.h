@@ -25,16 +25,17 @@ struct Axes {
 // Throws ConfigError, with the place in the suite where there is one; axes() of all mistakes.
 class Resolver {
  public:
-  // All must outlive this.
-  Resolver(const Request& request, const Catalogue& catalogue, const DeviceHook& devices);
+  // All must outlive this. `build`: of `builds`, whose values the axes `torch` and `build` have.
+  Resolver(const Request& request, const Catalogue& catalogue, std::span<const Build> builds,
+           const Build& build);
 
   Axes axes() const;
 
   // `section` and `text` find the place in Request::where ("models/vit-l-16").
   Choice model(const std::string& section, const std::string& text) const;
   Stack stack(const std::string& section, const std::string& text) const;
-  // Of another axis; several for the device `auto`. Messages about an integer name it by its
-  // section, or by the axis where there is none.
+  // Of another axis; several for the device `auto`, none for another build's release or name.
+  // Messages about an integer name it by its section, or by the axis where there is none.
   Values values(const result::AxisRow& row, const std::string& section,
                 const std::string& text) const;
 
@@ -45,11 +46,19 @@ class Resolver {
   void resolve(const result::AxisRow& row, const std::string& text, Axes& axes) const;
   const Offer& named(manifest::Kind kind, const std::string& id) const;
   Values devices(const std::string& text) const;
+  Values of_build(const result::AxisRow& row, const std::string& text) const;
 
   const Request& request_;
   const Catalogue& catalogue_;
-  const DeviceHook& devices_;
+  std::span<const Build> builds_;
+  const Build& build_;
+  const result::Setting here_;  // the build's values
 };
+
+// Whose values are those of the builds that run the cases.
+inline bool is_of_build(result::Axis axis) {
+  return axis == result::Axis::kTorch || axis == result::Axis::kBuild;
+}
 
 // Throws ConfigError that says what was expected.
 void check_integer(const std::string& name, std::int64_t value, std::int64_t least,

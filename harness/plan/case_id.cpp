@@ -23,6 +23,12 @@ std::string case_id(const result::Setting& setting) {
   return id;
 }
 
+std::string id_in_one_build(result::Setting setting) {
+  setting.torch.clear();
+  setting.build.clear();
+  return case_id(setting);
+}
+
 std::string slug(const std::string& case_id) {
   constexpr std::size_t kLongest = 100, kHash = 9;
   std::string name;

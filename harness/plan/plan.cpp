@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <list>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "plan/allocator.h"
 #include "plan/axes.h"
@@ -108,31 +111,49 @@ void each_point(const Axes& axes, const Visit& visit) {
       for (const auto& stack : axes.stacks) visit(Point{model, stack, setting});
 }
 
+// What is planned with one build. Excludes are in the order of the request's.
+struct With {
+  With(const Request& request, std::span<const Build> builds, const Build& build)
+      : build(build), catalogue(build.plugins), resolver(request, catalogue, builds, build) {}
+  With(const With&) = delete;  // the resolver points to the catalogue
+  With& operator=(const With&) = delete;
+
+  const Build& build;
+  Catalogue catalogue;
+  Resolver resolver;
+  Axes axes;
+  std::vector<Exclude> excludes;
+};
+
 class Planner {
  public:
-  Planner(const Request& request, const manifest::Found& plugins, const DeviceHook& devices)
-      : request_(request), catalogue_(plugins), resolver_(request_, catalogue_, devices) {}
+  Planner(const Request& request, std::span<const Build> builds) : request_(request) {
+    for (const auto& build : builds) with_.emplace_back(request_, builds, build);
+  }
 
   Plan make() {
     check_numbers();
-    resolver_.check_tables();
-    const Axes axes = resolver_.axes();
-    const auto excludes = read_excludes();
-    add(axes, excludes);
-    for (const auto& rule : request_.includes) add(include_axes(rule, resolver_, axes), {});
-    const bool none = plan_.cases.empty();
-    for (const auto& program : request_.programs) add(program);
-    if (plan_.cases.empty() || (none && needs_worker(request_))) throw ConfigError(why_empty());
+    for (auto& with : with_) try {
+        add_all(with);
+      } catch (const ConfigError& error) {
+        const auto name = with.build.torch + with.build.build;
+        if (name.empty()) throw;
+        throw ConfigError(fmt::format("{} (with {})", error.what(), name));
+      }
+    if (plan_.cases.empty() || (!has_stacks_ && needs_worker(request_)))
+      throw ConfigError(why_empty());
     if (needs_worker(request_)) {
       check_allocator();
       check_sequence_lengths();
     }
-    add_ablation(excludes);
-    plan_.reference = stack_text(axes.stacks.empty() ? plan_.cases.front().spec.strategies
-                                                     : axes.stacks.front().selections);
+    for (auto& [with, subset] : ablation_) add(*with, std::move(subset), with->excludes);
+    if (with_.size() > 1) put_beside_each_other();
+    const auto& stacks = first().axes.stacks;
+    plan_.reference = stack_text(stacks.empty() ? plan_.cases.front().spec.strategies
+                                                : stacks.front().selections);
     plan_.request = request_;
     for (std::size_t i = 0; i < request_.published.size(); ++i) check_published(i);
-    if (!request_.suite_file.empty() && !request_.is_narrowed) check_use(excludes);
+    if (!request_.suite_file.empty() && !request_.is_narrowed) check_use();
     return std::move(plan_);
   }
 
@@ -154,34 +175,51 @@ class Planner {
     }
   }
 
-  std::vector<Exclude> read_excludes() const {
-    std::vector<Exclude> excludes;
-    for (const auto& rule : request_.excludes) excludes.emplace_back(rule, resolver_);
-    return excludes;
+  const With& first() const { return with_.front(); }
+
+  void add_all(With& with) {
+    with.resolver.check_tables();
+    with.axes = with.resolver.axes();
+    for (const auto& rule : request_.excludes) with.excludes.emplace_back(rule, with.resolver);
+    add(with, with.axes, with.excludes);
+    for (const auto& rule : request_.includes)
+      add(with, include_axes(rule, with.resolver, with.axes), {});
+    for (const auto& program : request_.programs) add(with, program);
   }
 
-  void add(const Axes& axes, const std::vector<Exclude>& excludes) {
+  // The same case by each of the builds.
+  void put_beside_each_other() {
+    std::map<std::string, std::size_t> places;
+    const auto place = [&](const PlannedCase& planned) {
+      return places.emplace(id_in_one_build(planned.spec), places.size()).first->second;
+    };
+    for (const auto& planned : plan_.cases) place(planned);
+    std::ranges::stable_sort(plan_.cases, {}, place);
+  }
+
+  void add(const With& with, const Axes& axes, const std::vector<Exclude>& excludes) {
     each_point(axes, [&](const Point& point) {
-      const auto* planned = add(plan_case(point, request_), excludes);
+      const auto* planned = add(with, plan_case(point, request_), excludes);
+      has_stacks_ = has_stacks_ || planned;
       if (!planned || planned->decided || !request_.ablation || !is_quick(point.setting.device))
         return;
       for (const auto& stack : subsets_for_ablation(point.stack)) {
         auto subset = plan_case({point.model, stack, point.setting}, request_);
         if (subset.decided) continue;  // nobody asked for it, and it would measure nothing
         subset.added_for = result::kAddedForAblation;
-        ablation_.push_back(std::move(subset));
+        ablation_.emplace_back(&with, std::move(subset));
       }
     });
   }
 
-  void add(const Program& program) {
+  void add(const With& with, const Program& program) {
     const bool own = !program.devices.empty();
     const auto section = own ? devices_section(program) : row_of(Axis::kDevice).asked->list;
     const auto& texts = own ? program.devices : request_.lists.at(Axis::kDevice);
     for (const auto& text : texts)
-      for (const auto& value : devices_for(program, section, text)) {
+      for (const auto& value : devices_for(with.resolver, program, section, text)) {
         if (program.python) {
-          for (const auto& one : program.python->cases) add(program, one, value.device);
+          for (const auto& one : program.python->cases) add(with, program, one, value.device);
           continue;
         }
         for (const auto& one : cases_of(program)) {
@@ -193,12 +231,13 @@ class Planner {
           planned.spec.id = case_id(planned.spec);
           planned.spec.slug = slug(planned.spec.id);
           planned.program = one.command;
-          add(std::move(planned), {});
+          add(with, std::move(planned), {});
         }
       }
   }
 
-  void add(const Program& program, const PythonCase& one, const std::string& device) {
+  void add(const With& with, const Program& program, const PythonCase& one,
+           const std::string& device) {
     PlannedCase planned;
     auto& spec = planned.spec;
     spec.kind = result::CaseKind::kPython;
@@ -215,12 +254,13 @@ class Planner {
     planned.reference = {one.reference};
     planned.program = command_of(program, one, !result::device_from(device).is_host_memory,
                                  request_.steps, request_.seed);
-    add(std::move(planned), {});
+    add(with, std::move(planned), {});
   }
 
   // `auto` adds the CPU to an emulated card for the times, which programs have none of.
-  Values devices_for(const Program& program, const std::string& section, const std::string& text) {
-    auto values = resolver_.values(row_of(Axis::kDevice), section, text);
+  Values devices_for(const Resolver& resolver, const Program& program, const std::string& section,
+                     const std::string& text) {
+    auto values = resolver.values(row_of(Axis::kDevice), section, text);
     if (values.size() > 1)
       std::erase_if(values, [](const result::Setting& value) {
         return result::device_from(value.device).is_host_memory;
@@ -239,22 +279,19 @@ class Planner {
   }
 
   // nullptr where it is excluded or there already.
-  const PlannedCase* add(PlannedCase planned, const std::vector<Exclude>& excludes) {
+  const PlannedCase* add(const With& with, PlannedCase planned,
+                         const std::vector<Exclude>& excludes) {
+    planned.worker = with.build.worker;
     bool is_excluded = false;
-    for (const auto& rule : excludes)
-      if (rule.matches(planned.spec)) {
+    for (std::size_t i = 0; i < excludes.size(); ++i)
+      if (excludes[i].matches(planned.spec)) {
         is_excluded = true;
-        used_.insert(&rule);
+        used_.insert(i);
       }
     if (!excludes.empty()) asked_.push_back(planned.spec);
     if (is_excluded) return nullptr;
     if (!ids_.insert(planned.spec.id).second) return nullptr;
     return &plan_.cases.emplace_back(std::move(planned));
-  }
-
-  // Once all that was asked for is known.
-  void add_ablation(const std::vector<Exclude>& excludes) {
-    for (auto& subset : ablation_) add(std::move(subset), excludes);
   }
 
   std::string why_empty() const {
@@ -300,31 +337,32 @@ class Planner {
   // Names in published figures are checked like others, so that none is silently not shown.
   void check_published(std::size_t index) {
     auto& figure = plan_.request.published[index];
+    const auto& resolver = first().resolver;
     const auto place = [&](const char* field) {
       return fmt::format("published/{}/{}", index, field);
     };
     at_place(request_.where, place("model"), [&] { figure.model = model_of(figure.model); });
     if (!figure.dtype.empty())
       at_place(request_.where, place("dtype"),
-               [&] { resolver_.values(result::row_of(Axis::kDtype), "published", figure.dtype); });
+               [&] { resolver.values(result::row_of(Axis::kDtype), "published", figure.dtype); });
     if (!figure.device.empty())
       at_place(request_.where, place("device"), [&] {
-        figure.device = resolver_.values(result::row_of(Axis::kDevice), "published", figure.device)
+        figure.device = resolver.values(result::row_of(Axis::kDevice), "published", figure.device)
                             .front()
                             .device;
       });
     if (figure.strategy.empty()) return;
     at_place(request_.where, place("strategy"), [&] {
       figure.strategy =
-          stack_text(make_stack(catalogue_, parse_stack(figure.strategy), {}).selections);
+          stack_text(make_stack(first().catalogue, parse_stack(figure.strategy), {}).selections);
     });
   }
 
   // What a suite says in vain was not meant: a name that is misspelled as a pattern, or of a model
   // that another line names no more.
-  void check_use(const std::vector<Exclude>& excludes) const {
-    for (std::size_t i = 0; i < excludes.size(); ++i)
-      if (!used_.contains(&excludes[i])) refuse_exclude(request_.excludes[i]);
+  void check_use() const {
+    for (std::size_t i = 0; i < request_.excludes.size(); ++i)
+      if (!used_.contains(i)) refuse_exclude(request_.excludes[i]);
     if (!needs_worker(request_)) return;
     check_tables("model_options", manifest::Kind::kModel, request_.model_options);
     check_tables("strategy_options", manifest::Kind::kStrategy, request_.strategy_options);
@@ -333,9 +371,11 @@ class Planner {
 
   [[noreturn]] void refuse_exclude(const Rule& rule) const {
     for (const auto& [name, text] : rule.fields) {
-      const Exclude alone({{{name, text}}, rule.where}, resolver_);
-      if (std::ranges::any_of(asked_, [&](const auto& one) { return alone.matches(one); }))
-        continue;
+      const auto leaves_out = [&, &name = name, &text = text](const With& with) {
+        const Exclude alone({{{name, text}}, rule.where}, with.resolver);
+        return std::ranges::any_of(asked_, [&](const auto& one) { return alone.matches(one); });
+      };
+      if (std::ranges::any_of(with_, leaves_out)) continue;
       const auto& row = result::axis_named(name);
       std::set<std::string> texts;
       for (const auto& one : asked_) texts.insert(row.text(one));
@@ -363,7 +403,7 @@ class Planner {
     for (const auto& planned : plan_.cases) take(planned.spec);
     for (const auto& excluded : asked_) take(excluded);
     for (const auto& [name, options] : tables) {
-      const auto& id = catalogue_.find(kind, name).entry->id;
+      const auto& id = first().catalogue.find(kind, name).entry->id;
       if (used.contains(id)) continue;
       at_place(request_.where, fmt::format("{}/{}", section, name), [&, &name = name]() -> void {
         throw ConfigError(fmt::format(
@@ -392,18 +432,19 @@ class Planner {
   std::string model_of(const std::string& text) const {
     const auto typed = parse_selection(text);
     if (typed.options.empty()) {
-      return catalogue_.find(manifest::Kind::kModel, typed.id).entry->id;
+      return first().catalogue.find(manifest::Kind::kModel, typed.id).entry->id;
     }
-    return selection_text(catalogue_.choose(manifest::Kind::kModel, typed, {}).use.selection);
+    return selection_text(
+        first().catalogue.choose(manifest::Kind::kModel, typed, {}).use.selection);
   }
 
   const Request& request_;
-  Catalogue catalogue_;
-  Resolver resolver_;
+  std::list<With> with_;  // one a build
   Plan plan_;
-  std::vector<PlannedCase> ablation_;
+  bool has_stacks_ = false;
+  std::vector<std::pair<const With*, PlannedCase>> ablation_;
   std::set<std::string> ids_;
-  std::set<const Exclude*> used_;       // that left out a case
+  std::set<std::size_t> used_;          // excludes that left out a case
   std::vector<result::Setting> asked_;  // excluded or not, where there are excludes
 };
 
@@ -424,8 +465,28 @@ Lists default_lists() {
   return lists;
 }
 
+Plan make_plan(const Request& request, std::span<const Build> builds) {
+  return Planner(request, builds).make();
+}
+
 Plan make_plan(const Request& request, const manifest::Found& plugins, const DeviceHook& devices) {
-  return Planner(request, plugins, devices).make();
+  const Build build{.worker = nullptr, .plugins = plugins, .devices = devices};
+  return make_plan(request, {&build, 1});
+}
+
+const manifest::Worker& worker_of(const PlannedCase& planned) {
+  static const manifest::Worker own;
+  return planned.worker ? *planned.worker : own;
+}
+
+const manifest::Worker* only_worker(const Plan& plan) {
+  const manifest::Worker* only = nullptr;
+  for (const auto& planned : plan.cases) {
+    const auto* one = &worker_of(planned);
+    if (only != nullptr && one != only) return nullptr;
+    only = one;
+  }
+  return only;
 }
 
 }  // namespace peakbench::plan

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,8 +72,6 @@ struct Request {
   // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
   // ones have none.
   std::map<std::string, std::string> where;
-  // What runs the cases.
-  manifest::Worker worker;
 };
 
 // A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one.
@@ -98,7 +98,20 @@ struct PlannedCase {
   // where the case is a reference; the run may lack such a case.
   result::Equivalence promise;
   std::vector<result::Selection> reference;
-  std::optional<result::ProgramCommand> program;  // of a program's case, which has none of these
+  std::optional<result::ProgramCommand> program;   // of a program's case, which has none of these
+  std::shared_ptr<const manifest::Worker> worker;  // what runs it; see worker_of()
+};
+
+// This installation's, where a case names none.
+const manifest::Worker& worker_of(const PlannedCase& planned);
+
+// What runs cases: a worker, with its plugins and the devices that it can use.
+struct Build {
+  std::shared_ptr<const manifest::Worker> worker;
+  manifest::Found plugins;
+  DeviceHook devices;
+  // Of several, the values that tell it from the others on the axes `torch` and `build`.
+  std::string torch = {}, build = {};
 };
 
 struct Plan {
@@ -115,7 +128,14 @@ struct Plan {
 // table of options or a published figure of a suite that no case agrees with, unless it is
 // narrowed. `devices` says what a device stands for and refuses those that cannot be had
 // (plan/device.h).
+//
+// With several builds, each case by each of them, beside each other.
+Plan make_plan(const Request& request, std::span<const Build> builds);
+// With one.
 Plan make_plan(const Request& request, const manifest::Found& plugins,
                const DeviceHook& devices = {});
+
+// The worker of all of its cases; nullptr where they have several.
+const manifest::Worker* only_worker(const Plan& plan);
 
 }  // namespace peakbench::plan

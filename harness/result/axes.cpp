@@ -159,6 +159,7 @@ std::vector<AxisRow> make_table() {
            .field = "strategies",
            .label = "strategy",
            .in_id = "{}",
+           .is_row = true,
            .asked = Asked{.list = "strategies",
                           .option = "-s,--strategy",
                           .type = "NAME[,key=value][+NAME...]",
@@ -241,6 +242,39 @@ std::vector<AxisRow> make_table() {
                                   "expandable_segments:True, max_split_size_mb:128, default",
                           .otherwise = "",
                           .is_list = true}}),
+      row_for<&Setting::torch>(
+          {.axis = Axis::kTorch,
+           .name = "torch",
+           .field = "torch",
+           .label = "release of PyTorch",
+           .in_id = "torch-{}",
+           .unsaid = "",
+           .unsaid_in_json = true,
+           .is_row = true,
+           .in_line = "PyTorch {}",
+           .asked = Asked{.list = "torch",
+                          .option = "--torch",
+                          .type = "VERSION",
+                          .help = "The PyTorch to run with, of those that there is a worker for: "
+                                  "2.15, 2.15.0+cu132, newest; several are compared (default: "
+                                  "PEAKBENCH_TORCH, else the environment's)"}}),
+      row_for<&Setting::build>(
+          {.axis = Axis::kBuild,
+           .name = "build",
+           .field = "build",
+           .label = "build",
+           .in_id = "build-{}",
+           .unsaid = "",
+           .unsaid_in_json = true,
+           .is_row = true,
+           .in_line = "build {}",
+           .asked = Asked{.list = "builds",
+                          .option = "--build",
+                          .type = "DIR[,plugins=DIR]",
+                          .help = "The build of Peakbench to run with, an installation or a build "
+                                  "folder with bin/peakbench-worker; several are compared "
+                                  "(default: this one)",
+                          .has_options = true}}),
       row_for<&Setting::seed>(
           {.axis = Axis::kSeed, .name = "seed", .field = "seed", .label = "seed"}),
   };
@@ -301,12 +335,17 @@ json all_but(const Setting& setting, Axis axis) {
   return values;
 }
 
-bool same_in(const AxisRow& row, const Setting& a, const Setting& b) {
-  return row.json(a) == row.json(b);
+json table_of(const Setting& setting) {
+  const bool has_stack = facts_of(setting.kind).has_stack;
+  auto values = json::array();
+  for (const auto& row : axes())
+    if (!row.is_row && (has_stack || row.axis != Axis::kModel))
+      values.push_back(json(row.json(setting)));
+  return values;
 }
 
-bool same_but(const Setting& a, const Setting& b, Axis axis) {
-  return all_but(a, axis) == all_but(b, axis);
+bool same_in(const AxisRow& row, const Setting& a, const Setting& b) {
+  return row.json(a) == row.json(b);
 }
 
 void append_json(ordered_json& object, const Setting& setting) {

@@ -24,6 +24,8 @@ enum class Axis {
   kBatchSize,
   kSequenceLength,
   kAllocator,
+  kTorch,
+  kBuild,
   kSeed,
 };
 
@@ -58,6 +60,8 @@ struct AxisWords {
   const char* unsaid = nullptr;
   // In JSON, too, for records that stay as they were before the axis.
   bool unsaid_in_json = false;
+  // Cases that differ in it alone are rows of one table, and take turns where they are timed.
+  bool is_row = false;
   // In a table's heading and in a line: "{} tokens a sample", "sequence {}". Empty where the model,
   // the stack and the device have places of their own.
   const char* in_heading = "";
@@ -96,8 +100,8 @@ nlohmann::json plain_values(const Setting& setting);
 
 // The values of all axes but one, to be compared and sorted by.
 nlohmann::json all_but(const Setting& setting, Axis axis);
-// Equal in every axis but that one, equal in it or not.
-bool same_but(const Setting& a, const Setting& b, Axis axis);
+// The values that all cases of a table have. Cases without a stack are told apart by their names.
+nlohmann::json table_of(const Setting& setting);
 bool same_in(const AxisRow& row, const Setting& a, const Setting& b);
 
 // Every axis as a field of its own, but for what stays unsaid.

@@ -24,9 +24,8 @@ std::string with(const std::string& stack, const std::string& id) {
 
 class OneMore {
  public:
-  OneMore(const plan::Request& request, const manifest::Found& plugins,
-          const plan::DeviceHook& devices, const TrialRunner& trials)
-      : request_(request), plugins_(plugins), devices_(devices), trials_(trials) {}
+  OneMore(const plan::Request& request, const plan::Build& build, const TrialRunner& trials)
+      : request_(request), build_(build), trials_(trials) {}
 
   WithStrategy measured(const std::string& id) const {
     WithStrategy one{.id = id, .stack = with(request_.lists.at(Axis::kStrategy).front(), id)};
@@ -42,7 +41,7 @@ class OneMore {
   void measure(WithStrategy& one) const {
     auto request = request_;
     request.lists[Axis::kStrategy] = {one.stack};
-    const auto plan = plan::make_plan(request, plugins_, devices_);
+    const auto plan = plan::make_plan(request, {&build_, 1});
     const auto& planned = plan.cases.front();
     one.stack = plan::stack_text(planned.spec.strategies);
     one.promise = planned.promise;
@@ -61,8 +60,7 @@ class OneMore {
   }
 
   const plan::Request& request_;
-  const manifest::Found& plugins_;
-  const plan::DeviceHook& devices_;
+  const plan::Build& build_;
   const TrialRunner& trials_;
 };
 
@@ -88,6 +86,7 @@ plan::Request request_of(const result::CaseResult& measured, const result::Run& 
   if (spec.sequence_length)
     request.lists[Axis::kSequenceLength] = {std::to_string(*spec.sequence_length)};
   if (!spec.allocator.empty()) request.lists[Axis::kAllocator] = {spec.allocator};
+  if (!spec.torch.empty()) request.lists[Axis::kTorch] = {spec.torch};
   if (device.empty()) request.device_options = texts_of(spec.device_options);
   if (const auto steps = run.settings.find("steps");
       steps != run.settings.end() && steps->is_number_integer())
@@ -103,10 +102,10 @@ plan::Request request_of(const result::CaseResult& measured, const result::Run& 
 
 std::vector<WithStrategy> try_each(const plan::Request& request,
                                    const std::vector<std::string>& strategies,
-                                   const manifest::Found& plugins, const plan::DeviceHook& devices,
-                                   const TrialRunner& trials, std::size_t jobs,
+                                   const plan::Build& build, const TrialRunner& trials,
+                                   std::size_t jobs,
                                    const std::function<void(const std::string&)>& said) {
-  const OneMore one_more(request, plugins, devices, trials);
+  const OneMore one_more(request, build, trials);
   std::vector<WithStrategy> tried(strategies.size());
   for (std::size_t i = 0; i < strategies.size(); ++i)
     tried[i] = {.id = strategies[i], .why_not = "interrupted"};

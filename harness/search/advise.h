@@ -34,8 +34,8 @@ plan::Request request_of(const result::CaseResult& measured, const result::Run& 
 // after a Ctrl-C say so. Throws ConfigError where the request is on no emulated card.
 std::vector<WithStrategy> try_each(const plan::Request& request,
                                    const std::vector<std::string>& strategies,
-                                   const manifest::Found& plugins, const plan::DeviceHook& devices,
-                                   const TrialRunner& trials, std::size_t jobs,
+                                   const plan::Build& build, const TrialRunner& trials,
+                                   std::size_t jobs,
                                    const std::function<void(const std::string&)>& said);
 
 // Those of which it is seen without values that they do not train as they promise: beside the case

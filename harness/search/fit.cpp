@@ -28,9 +28,9 @@ namespace fs = std::filesystem;
 constexpr double kSurelyTooSmall = 0.9;
 
 // The case runs with the context set aside: its device says so.
-void take_card(const plan::PlannedCase& planned, const manifest::Worker& worker, Cell& cell) {
+void take_card(const plan::PlannedCase& planned, Cell& cell) {
   cell.card = result::card_text(result::device_from(planned.spec.device));
-  const auto card = emulator::parse_card(cell.card, launch::installation_for(worker));
+  const auto card = emulator::parse_card(cell.card, launch::installation_for(worker_of(planned)));
   cell.card_bytes = static_cast<std::int64_t>(card.facts.total_memory_bytes);
   cell.context = emulator::context_taken(card);
   if (cell.usable_bytes() <= 0)
@@ -177,7 +177,7 @@ std::vector<Cell> cells_of(const plan::Plan& plan, Along along, const manifest::
   for (const auto& planned : plan.cases) {
     check_emulated(planned.spec.device);
     auto& cell = cells.emplace_back();
-    take_card(planned, plan.request.worker, cell);
+    take_card(planned, cell);
     cell.along = along;
     cell.label = label_of(along);
     if (planned.decided)
@@ -201,7 +201,7 @@ std::vector<Cell> cells_of(const plan::Program& program, const std::string& axis
   for (const auto& planned : plan.cases) {
     check_emulated(planned.spec.device);
     auto& cell = cells.emplace_back();
-    take_card(planned, plan.request.worker, cell);
+    take_card(planned, cell);
     cell.along = axis.empty() ? Along::kNothing : Along::kProgram;
     cell.label = axis;
     cell.limits = limits;

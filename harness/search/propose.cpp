@@ -193,13 +193,11 @@ class Proposing {
 // One case of a request, of the first model, card and length.
 class ProbedRequest {
  public:
-  ProbedRequest(const plan::Request& request, Along along, const manifest::Found& plugins,
-                const plan::DeviceHook& devices, const TrialRunner& trials,
-                const std::function<void(const std::string&)>& said)
+  ProbedRequest(const plan::Request& request, Along along, const plan::Build& build,
+                const TrialRunner& trials, const std::function<void(const std::string&)>& said)
       : request_(request),
         along_(along == Along::kRank ? Along::kNothing : along),
-        plugins_(plugins),
-        devices_(devices),
+        build_(build),
         trials_(trials),
         said_(said) {
     for (auto& [axis, list] : request_.lists)
@@ -246,7 +244,7 @@ class ProbedRequest {
   Cell cell_of(const std::string& stack) {
     auto request = request_;
     request.lists[result::Axis::kStrategy] = {stack.empty() ? kBaseline : stack};
-    return cells_of(plan::make_plan(request, plugins_, devices_), along_, plugins_).front();
+    return cells_of(plan::make_plan(request, {&build_, 1}), along_, build_.plugins).front();
   }
 
   Probe measured(const std::string& stack) {
@@ -285,8 +283,7 @@ class ProbedRequest {
 
   plan::Request request_;
   const Along along_;
-  const manifest::Found& plugins_;
-  const plan::DeviceHook& devices_;
+  const plan::Build& build_;
   const TrialRunner& trials_;
   const std::function<void(const std::string&)>& said_;
   std::int64_t value_ = 1;
@@ -317,12 +314,12 @@ Proposal propose(const std::vector<Candidate>& candidates, const ProbeStack& pro
   return Proposing(candidates, probe).go();
 }
 
-Proposal propose_for(const plan::Request& request, Along along, const manifest::Found& plugins,
-                     const plan::DeviceHook& devices, const TrialRunner& trials, std::size_t jobs,
+Proposal propose_for(const plan::Request& request, Along along, const plan::Build& build,
+                     const TrialRunner& trials, std::size_t jobs,
                      const std::function<void(const std::string&)>& said) {
-  ProbedRequest probed(request, along, plugins, devices, trials, said);
+  ProbedRequest probed(request, along, build, trials, said);
   probed.find_size();
-  const auto candidates = candidates_in(plugins);
+  const auto candidates = candidates_in(build.plugins);
   // Each alone, several at a time; what is stacked rests on what was found before.
   launch::measure_together(
       candidates.size(), jobs,

@@ -70,8 +70,8 @@ Proposal propose(const std::vector<Candidate>& candidates, const ProbeStack& pro
 // The same for a request without strategies: for its first model, card and length, at the size that
 // the baseline just does not fit, or at the only one. `said` hears what is measured, from any
 // thread, one at a time.
-Proposal propose_for(const plan::Request& request, Along along, const manifest::Found& plugins,
-                     const plan::DeviceHook& devices, const TrialRunner& trials, std::size_t jobs,
+Proposal propose_for(const plan::Request& request, Along along, const plan::Build& build,
+                     const TrialRunner& trials, std::size_t jobs,
                      const std::function<void(const std::string&)>& said);
 
 }  // namespace peakbench::search

@@ -46,15 +46,16 @@ bool loads_environments(const Candidate& one, const TorchFound& environment) {
 
 bool fits(const Candidate& one, const Wish& wish, const TorchFound& environment) {
   if (!one.torch) return false;
-  return wish.version.empty() ? loads_environments(one, environment)
-                              : is_start_of(wish.version, one.torch->version);
+  return wish.version.empty()
+             ? loads_environments(one, environment)
+             : wish.version == kNewest || manifest::is_start_of(wish.version, one.torch->version);
 }
 
 // The best one is the greatest.
-auto rank_of(const Candidate& one, const TorchFound& environment) {
+auto rank_of(const Candidate& one, const Wish& wish, const TorchFound& environment) {
   const auto& stamp = one.worker->stamp;
-  return std::tuple(loads_environments(one, environment), numbers_of(one.torch->version),
-                    stamp.libtorch_version == one.torch->version,
+  return std::tuple(wish.version != kNewest && loads_environments(one, environment),
+                    numbers_of(one.torch->version), stamp.libtorch_version == one.torch->version,
                     pytorch::cuda_number(stamp.libtorch_cuda) / 1000 ==
                         pytorch::cuda_number(one.torch->cuda) / 1000);
 }
@@ -82,7 +83,7 @@ std::string what_to_do(const TorchFound& environment) {
 // A worker for what was asked for, without its PyTorch.
 const Candidate* without_torch(const std::vector<Candidate>& all, const Wish& wish) {
   const auto found = std::ranges::find_if(all, [&](const Candidate& one) {
-    return !one.torch && is_start_of(wish.version, one.worker->stamp.libtorch_version);
+    return !one.torch && manifest::is_start_of(wish.version, one.worker->stamp.libtorch_version);
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -140,6 +141,19 @@ std::string why_not_as_wished(const std::vector<Candidate>& all, const Wish& wis
       asked, what_there_is(all), here, kWithout);
 }
 
+// A build's plugins were built with what its worker was.
+manifest::Stamp stamp_of_plugins(const std::string& folder) {
+  std::error_code none;
+  for (auto entry = fs::directory_iterator(folder, none);
+       !none && entry != fs::directory_iterator(); entry.increment(none))
+    try {
+      if (entry->path().extension() == ".so")
+        return manifest::read_plugin(entry->path().string()).stamp;
+    } catch (const PluginError&) {  // said where the plugins are looked for
+    }
+  return manifest::own_stamp();
+}
+
 }  // namespace
 
 std::string about(const TorchFound& environment) {
@@ -153,12 +167,6 @@ std::string about(const TorchFound& environment) {
                        environment.problem);
   return fmt::format("there is no worker for PyTorch {} in {}", environment.torch->version,
                      environment.folder.string());
-}
-
-bool is_start_of(const std::string& typed, const std::string& version) {
-  if (typed.empty() || !version.starts_with(typed)) return false;
-  return typed.size() == version.size() || version[typed.size()] == '.' ||
-         version[typed.size()] == '+';
 }
 
 bool serves(const manifest::Stamp& worker, const pytorch::TorchInUse& torch) {
@@ -179,7 +187,7 @@ std::optional<Candidate> choose(const std::vector<Candidate>& all, const Wish& w
   std::optional<Candidate> best;
   for (const auto& one : all)
     if (fits(one, wish, environment) &&
-        (!best || rank_of(one, environment) > rank_of(*best, environment)))
+        (!best || rank_of(one, wish, environment) > rank_of(*best, wish, environment)))
       best = one;
   return best;
 }
@@ -213,6 +221,20 @@ manifest::Worker worker_in(const fs::path& folder, const std::string& peakbench)
   return worker_of(candidates(found, torch_of_environment(), [](const WorkerFolder& one) {
                      return std::vector{one.torch};
                    }).front());
+}
+
+manifest::Worker worker_in_build(const fs::path& folder, const std::string& peakbench) {
+  if (is_worker_folder(folder)) return worker_in(folder, peakbench);
+  manifest::Worker worker;
+  worker.program = (folder / "bin/peakbench-worker").string();
+  worker.plugins = (folder / "lib/peakbench/plugins").string();
+  if (!files::is_there(worker.program))
+    throw ConfigError(fmt::format(
+        "{}: no bin/peakbench-worker there. Name the folder that Peakbench is installed in, or "
+        "a build folder like build/release.",
+        folder.string()));
+  worker.stamp = stamp_of_plugins(worker.plugins);
+  return worker;
 }
 
 }  // namespace peakbench::workers

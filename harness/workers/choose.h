@@ -12,15 +12,13 @@
 
 namespace peakbench::workers {
 
-// A version somebody typed, or the start of one: 2.15, 2.15.0, 2.15.0+cu132. Empty: none, the
-// environment's PyTorch decides.
+// A version somebody typed, or the start of one: 2.15, 2.15.0, 2.15.0+cu132; or the newest there
+// is. Empty: none, the environment's PyTorch decides.
+inline constexpr const char* kNewest = "newest";
 struct Wish {
   std::string version;
   std::string named_by;  // "--torch", "PEAKBENCH_TORCH"
 };
-
-// 2.1 is a start of 2.1.0, and not of 2.15.0.
-bool is_start_of(const std::string& typed, const std::string& version);
 
 // The git revision and the release agree. The local part (+cu130, +cpu) may differ: a worker links
 // nothing of CUDA itself.
@@ -56,5 +54,8 @@ manifest::Worker worker_of(const Candidate& chosen);
 // The worker of a folder that somebody named. Throws ConfigError where it is of no use. Where its
 // PyTorch is not known, it finds the one that it was built with by itself.
 manifest::Worker worker_in(const std::filesystem::path& folder, const std::string& peakbench);
+
+// Of a worker's folder, an installation or a build folder. Throws ConfigError where it is none.
+manifest::Worker worker_in_build(const std::filesystem::path& folder, const std::string& peakbench);
 
 }  // namespace peakbench::workers

@@ -32,7 +32,7 @@ const WorkerFolder& to_be_removed(const std::vector<WorkerFolder>& all,
     const auto has = version_of(one);
     if (one.in_cache && has == version) return one;
     if (one.in_cache) versions.push_back(has);
-    if (!is_start_of(version, has)) continue;
+    if (!manifest::is_start_of(version, has)) continue;
     if (one.in_cache)
       meant.push_back(&one);
     else

@@ -35,9 +35,10 @@ std::vector<double> log_ratios(const result::Throughput& ours,
 
 }  // namespace
 
-SpeedDifference time_against(const result::Throughput& ours, const result::Throughput& reference) {
+SpeedDifference time_against(const result::Throughput& ours, const result::Throughput& reference,
+                             double margin, double false_alarms) {
   const auto logs = log_ratios(ours, reference);
-  if (!logs.empty()) return statistics::judge_pairs(logs, 0, kTimeFalseAlarms, kLeastRounds);
+  if (!logs.empty()) return statistics::judge_pairs(logs, margin, false_alarms, kLeastRounds);
   SpeedDifference found;
   if (ours.step_ns.median > 0 && reference.step_ns.median > 0)
     found.ratio =

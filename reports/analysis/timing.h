@@ -10,16 +10,17 @@
 
 namespace peakbench::reports {
 
-// Each end of an interval is passed by chance this often: as in `peakbench ab`.
+// Each end of an interval is passed by chance this often: as the gate's default.
 inline constexpr double kTimeFalseAlarms = 0.01;
 
 // The step time of `ours` over that of `reference`, from the rounds that both were timed in: a
 // round counts with the logarithm of the ratio of its median steps. The direction is kWorse
-// (slower) or kBetter where the interval leaves out no change, kSame or kUnknown where noise could
-// have made the difference. With fewer than three common rounds there is a ratio and no interval;
-// `samples` are the common rounds, 0 in files of schema 1.0.
+// (slower) or kBetter where the interval leaves out no change, nor a change within `margin`; kSame
+// or kUnknown where noise could have made the difference. With fewer than three common rounds there
+// is a ratio and no interval; `samples` are the common rounds, 0 in files of schema 1.0.
 statistics::SpeedDifference time_against(const result::Throughput& ours,
-                                         const result::Throughput& reference);
+                                         const result::Throughput& reference, double margin = 0,
+                                         double false_alarms = kTimeFalseAlarms);
 
 bool has_interval(const statistics::SpeedDifference& difference);
 bool is_told(const statistics::SpeedDifference& difference);  // faster or slower, beyond noise

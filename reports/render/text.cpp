@@ -1,7 +1,11 @@
 #include "reports/render/text.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 #include <string_view>
+
+#include "result/axes.h"
 
 namespace peakbench::reports {
 namespace {
@@ -142,7 +146,13 @@ std::string stack_text(const result::Setting& setting) {
 }
 
 std::string row_name(const result::Setting& setting) {
-  return facts_of(setting.kind).has_stack ? stack_text(setting) : selection_text(setting.model);
+  auto name =
+      facts_of(setting.kind).has_stack ? stack_text(setting) : selection_text(setting.model);
+  for (const auto& row : result::axes())
+    if (const auto words = result::in_words(row.is_row ? row.in_line : "", row.text(setting));
+        !words.empty())
+      name += fmt::format(" ({})", words);
+  return name;
 }
 
 }  // namespace peakbench::reports

@@ -25,7 +25,8 @@ std::string file_stem(const std::string& text);   // a-z 0-9 and dashes, at most
 
 using result::selection_text;                            // lora,rank=16
 std::string stack_text(const result::Setting& setting);  // lora,rank=16+checkpointing
-// What a case is called among those of its group: its stack; where its kind has none, its model.
+// What a case is called among those of its group: its stack or, where its kind has none, its model,
+// and the release of PyTorch and the build where there are several.
 std::string row_name(const result::Setting& setting);
 
 }  // namespace peakbench::reports

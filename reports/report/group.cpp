@@ -13,10 +13,10 @@ namespace {
 using result::CaseResult;
 using result::Run;
 
-// A case without a stack is told from others by its name alone: all of a device are one table.
-nlohmann::json group_key(const CaseResult& result) {
-  const bool stack = facts_of(result.spec.kind).has_stack;
-  return result::all_but(result.spec, stack ? result::Axis::kStrategy : result::Axis::kModel);
+// In all that rows differ in but the stack: in a table of several releases the first is compared
+// with.
+bool same_in_rows(const result::Setting& a, const result::Setting& b) {
+  return a.torch == b.torch && a.build == b.build;
 }
 
 }  // namespace
@@ -27,18 +27,19 @@ std::vector<Group> group_cases(const std::vector<Run>& runs) {
     std::map<nlohmann::json, std::size_t> places;
     for (const CaseResult& result : run.cases) {
       if (!result.added_for.empty()) continue;
-      const auto [found, is_new] = places.try_emplace(group_key(result), groups.size());
+      const auto [found, is_new] = places.try_emplace(result::table_of(result.spec), groups.size());
       if (is_new) groups.push_back({.run = &run});
       Group& group = groups[found->second];
       group.cases.push_back(&result);
-      if (!facts_of(result.spec.kind).has_stack || stack_text(result.spec) != run.reference)
+      if (!facts_of(result.spec.kind).has_stack || stack_text(result.spec) != run.reference ||
+          !same_in_rows(result.spec, group.cases.front()->spec))
         continue;
       if (ran(result)) group.reference = &result;
       if (result.out_of_memory && result.out_of_memory->needed_allocated_bytes)
         group.reference_out = &result;
     }
     for (const CaseResult& result : run.cases) {
-      const auto found = places.find(group_key(result));
+      const auto found = places.find(result::table_of(result.spec));
       if (!result.added_for.empty() && found != places.end())
         groups[found->second].added.push_back(&result);
     }

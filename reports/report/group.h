@@ -1,8 +1,8 @@
 // Cases that are shown in one table, and what is said of a case wherever it stands. Pure.
 //
-// A group is a table: cases that differ by strategy only (same run, model, device, dtype, batch,
-// sequence length), or the programs of a run on a device. So an emulated card's figures never stand
-// in one table with a measured device's.
+// A group is a table: cases of a run that differ by strategy, release of PyTorch and build only
+// (same model, device, dtype, batch, sequence length), or the programs of a run on a device. So an
+// emulated card's figures never stand in one table with a measured device's.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "reports/report/view_ablation.h"
 
 #include <map>
+#include <utility>
 
 #include "reports/render/text.h"
 #include "reports/render/words.h"
@@ -13,17 +14,19 @@ using Strategies = std::vector<result::Selection>;
 
 bool is_baseline(const result::Selection& strategy) { return strategy.id == "baseline"; }
 
-// The group's cases by their stack.
+// The group's cases by what they are called: another stack of the same release and build.
 class Stacks {
  public:
   explicit Stacks(const Group& group) {
     for (const auto* cases : {&group.added, &group.cases})
-      for (const CaseResult* result : *cases) cases_[stack_text(result->spec)] = result;
+      for (const CaseResult* result : *cases) cases_[row_name(result->spec)] = result;
   }
 
-  const CaseResult* find(Strategies strategies) const {
-    if (strategies.empty()) strategies.push_back({"baseline"});
-    const auto found = cases_.find(result::stack_text(strategies));
+  const CaseResult* find(Strategies strategies, const CaseResult& beside) const {
+    result::Setting setting = beside.spec;
+    setting.strategies = std::move(strategies);
+    if (setting.strategies.empty()) setting.strategies.push_back({"baseline"});
+    const auto found = cases_.find(row_name(setting));
     return found == cases_.end() ? nullptr : found->second;
   }
 
@@ -56,7 +59,7 @@ AblationPartView part_view(const Split& split, std::size_t index, const CaseResu
   Strategies one = split.base, others = split.base;
   for (std::size_t i = 0; i < split.parts.size(); ++i)
     (i == index ? one : others).push_back(split.parts[i]);
-  const CaseResult *alone = stacks.find(one), *without = stacks.find(others);
+  const CaseResult *alone = stacks.find(one, stack), *without = stacks.find(others, stack);
   AblationPartView view;
   view.part = printable(selection_text(split.parts[index]));
   view.others = printable(result::stack_text(others));
@@ -78,7 +81,7 @@ std::optional<DeltaView> sum_view(const Split& split, const CaseResult& bare,
   for (const result::Selection& part : split.parts) {
     Strategies one = split.base;
     one.push_back(part);
-    const CaseResult* alone = stacks.find(one);
+    const CaseResult* alone = stacks.find(one, bare);
     if (!has_peak(alone)) return std::nullopt;
     level += peak(*alone) - peak(bare);
   }
@@ -88,7 +91,7 @@ std::optional<DeltaView> sum_view(const Split& split, const CaseResult& bare,
 std::optional<AblationView> stack_view(const CaseResult& stack, std::size_t number,
                                        const Stacks& stacks) {
   const Split parts = split(stack);
-  const CaseResult* bare = stacks.find(parts.base);
+  const CaseResult* bare = stacks.find(parts.base, stack);
   if (parts.parts.size() < 2 || !has_peak(&stack) || !has_peak(bare)) return std::nullopt;
   std::vector<AblationPartView> rows;
   bool some = false;
@@ -97,9 +100,9 @@ std::optional<AblationView> stack_view(const CaseResult& stack, std::size_t numb
     some = some || rows.back().alone || rows.back().without;
   }
   if (!some) return std::nullopt;
-  return AblationView{.strategy = printable(stack_text(stack.spec)),
+  return AblationView{.strategy = printable(row_name(stack.spec)),
                       .number = std::to_string(number),
-                      .bare = printable(stack_text(bare->spec)),
+                      .bare = printable(row_name(bare->spec)),
                       .together = delta_view(peak(stack), peak(*bare)),
                       .sum = sum_view(parts, *bare, stacks),
                       .parts = std::move(rows)};

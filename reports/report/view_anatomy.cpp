@@ -54,8 +54,8 @@ void add_anatomy(const result::CaseResult& result, const Group& group, const Ana
     return;
   }
   row.waterfall = waterfall_view(*reference, *own);
-  row.why = printable(explain(reference->anatomy, own->anatomy, stack_text(group.reference->spec),
-                              stack_text(result.spec), causes_in_its_phase(*reference, *own)));
+  row.why = printable(explain(reference->anatomy, own->anatomy, row_name(group.reference->spec),
+                              row_name(result.spec), causes_in_its_phase(*reference, *own)));
 }
 
 }  // namespace peakbench::reports

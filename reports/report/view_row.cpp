@@ -236,7 +236,7 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   row.settings = facts_view(result.settings);
   if (result.memory) add_memory(result, group, row);
   add_throughput(result, group, row);
-  if (result.equivalence && &result != group.reference)
+  if (result.equivalence && stack_text(result.spec) != group.run->reference)
     row.equivalence = equivalence_view(*result.equivalence, result, *group.run);
   if (result.out_of_memory) {
     row.oom_facts = out_of_memory_view(*result.out_of_memory);

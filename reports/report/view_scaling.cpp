@@ -42,7 +42,7 @@ struct ScalingTable {
 
   void add(const CaseResult& result, std::int64_t size) {
     if (!first) first = &result;
-    const auto stack = stack_text(result.spec);
+    const auto stack = row_name(result.spec);
     if (!cases.contains(stack)) stacks.push_back(stack);
     cases[stack].emplace(size, &result);
     sizes[size] = true;
@@ -52,6 +52,8 @@ struct ScalingTable {
 nlohmann::json table_key(const CaseResult& result, Axis axis) {
   result::Setting setting = result.spec;
   setting.strategies.clear();
+  setting.torch.clear();
+  setting.build.clear();
   return result::all_but(setting, axis);
 }
 

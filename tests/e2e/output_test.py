@@ -26,7 +26,7 @@ PRINTS = {
     "compare": ["compare", "out", "other", "--json"],
     "gate": ["gate", "out", "other", "--json"],
     "ab": ["ab", "INSTALLED", "INSTALLED", "--model", "tiny", "--strategy", "baseline", "--pairs", "2", "--steps", "2",
-           "--out", "ab", "--json"],
+           "--out", "ab", "--overwrite", "--json"],
     "history": None,
     "history add": ["history", "add", "out", "--json"],
     "history list": ["history", "list", "--json"],

@@ -166,6 +166,27 @@ class Choosing(Workers):
         self.fails(*RUN, says=["PEAKBENCH_TORCH 7.7: there is no worker for that PyTorch", self.here[0], self.there[0]])
         self.peakbench(*RUN, "--torch", self.there[0], "--overwrite")
 
+    def test_several_are_rows_of_one_table(self):
+        self.environment_of(*self.here)
+        other = self.make_torch(*self.there, folder="other")
+        facts = self.root / f"workers/torch-{self.there[0]}/worker.json"
+        facts.write_text(json.dumps({**json.loads(facts.read_text(encoding="utf-8")), "torch": str(other)}), encoding="utf-8")
+        releases = [version.partition("+")[0] for version, _ in (self.here, self.there)]
+        done = self.peakbench(*RUN, "--torch", releases[0], "--torch", "newest")
+        self.assertEqual(done.stdout.count("strategy "), 1, done.stdout)
+        run = self.run_json()
+        self.assertEqual([case["torch"] for case in run["cases"]], releases)
+        self.assertEqual([case["environment"]["libtorch"] for case in run["cases"]], [self.here[0], self.there[0]])
+        self.assertEqual([case["environment"]["loads"].split(":")[0] for case in run["cases"]],
+                         [str(self.folder / "env/site-packages/torch/lib"), str(other / "lib")])  # fmt: skip
+        self.assertNotIn("libtorch", run["environment"])
+        before = run["cases"]
+        self.peakbench(*RUN, "--torch", f"{releases[0]},newest", "--resume")
+        self.assertEqual(self.run_json()["cases"], before)
+        self.fails(*RUN, "--torch", releases[0], "--resume", says=["torch-"])
+        self.fails(*RUN, "--torch", f"{releases[0]},{self.here[0]}", "--overwrite", says=[f"it is PyTorch {self.here[0]}, which {releases[0]} names already"])
+        self.fails(*RUN, "--torch", f"{releases[0]},7.7", "--overwrite", says=["--torch 7.7: there is no worker for that PyTorch"])
+
     def test_it_stands_behind_the_command(self):
         self.environment_of(*self.there)
         for typed in (["--torch", "2.15"], ["--torch=2.15"]):

@@ -50,6 +50,8 @@ Setting another(Axis axis) {
       {Axis::kBatchSize, [](Setting& setting) { setting.batch_size = 9; }},
       {Axis::kSequenceLength, [](Setting& setting) { setting.sequence_length.reset(); }},
       {Axis::kAllocator, [](Setting& setting) { setting.allocator.clear(); }},
+      {Axis::kTorch, [](Setting& setting) { setting.torch = "2.15.0"; }},
+      {Axis::kBuild, [](Setting& setting) { setting.build = "change"; }},
       {Axis::kSeed, [](Setting& setting) { setting.seed = 4; }}};
   auto setting = some_setting();
   kChanges.at(axis)(setting);
@@ -111,7 +113,10 @@ TEST(Axes, ComeBackFromTheId) {
     request.device_options = {{"cudnn", setting.device_options["cudnn"] == true ? "on" : "off"}};
     for (const auto* row : result::asked_axes())
       if (const auto text = row->text(setting); !text.empty()) request.lists[row->axis] = {text};
-    const auto plan = make_plan(request, fake_plugins());
+    Build build{.worker = nullptr, .plugins = fake_plugins(), .devices = {}};
+    build.torch = setting.torch;
+    build.build = setting.build;
+    const auto plan = make_plan(request, {&build, 1});
     ASSERT_EQ(plan.cases.size(), 1U);
     auto expected = setting;
     if (!expected.sequence_length) expected.sequence_length = 512;  // the model's own
@@ -146,16 +151,26 @@ TEST(Axes, GiveTheIdItsParts) {
   EXPECT_EQ(read.batch_size, 1) << "what the setting begins with";
 }
 
-TEST(Axes, SameButLeavesOneOut) {
+TEST(Axes, AllButLeavesOneOut) {
   for (const auto& row : result::axes()) {
     const auto one = some_setting(), other = another(row.axis);
     EXPECT_FALSE(same_in(row, one, other)) << row.name;
     for (const auto& left_out : result::axes()) {
-      EXPECT_EQ(same_but(one, other, left_out.axis), left_out.axis == row.axis)
+      EXPECT_EQ(result::all_but(one, left_out.axis) == result::all_but(other, left_out.axis),
+                left_out.axis == row.axis)
           << row.name << " differs, " << left_out.name << " left out";
-      EXPECT_TRUE(same_but(one, some_setting(), left_out.axis));
     }
   }
+}
+
+TEST(Axes, ATableIsOfThoseThatDifferInItsRows) {
+  for (const auto& row : result::axes())
+    EXPECT_EQ(result::table_of(some_setting()) == result::table_of(another(row.axis)), row.is_row)
+        << row.name;
+  auto one = some_setting(), other = another(Axis::kModel);
+  one.kind = other.kind = result::CaseKind::kProgram;
+  EXPECT_EQ(result::table_of(one), result::table_of(other))
+      << "programs are told apart by their names";
 }
 
 TEST(Axes, PlainValuesAreWhatTheIdSays) {

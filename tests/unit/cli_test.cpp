@@ -351,7 +351,7 @@ class ProgramTest : public ::testing::Test {
                 Screen{},
                 100,
                 {scratch / "worker", PEAKBENCH_FAKE_PLUGINS, PEAKBENCH_TEMPLATES, ""},
-                [this](const manifest::Worker&) { return std::make_unique<Lent>(runner); }};
+                [this](const plan::Plan&) { return std::make_unique<Lent>(runner); }};
     return run_program(arguments, world);
   }
   int run_stack(const std::vector<std::string>& stacks) {

@@ -107,7 +107,7 @@ class FakeScheduler : public Scheduler {
     options.patience = std::chrono::milliseconds(300);
     work(options,
          {[] { return manifest::Worker{}; },
-          [this](const manifest::Worker&) { return std::make_unique<Borrowed>(runner); }},
+          [this](const plan::Plan&) { return std::make_unique<Borrowed>(runner); }},
          log);
     return {TaskState::kDone, "COMPLETED", "n1"};
   }

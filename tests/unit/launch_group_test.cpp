@@ -131,7 +131,7 @@ TEST_P(GroupTest, AListenerThatThrowsLeavesNothingRunning) {
   for (std::size_t rank = 0; rank < 2; ++rank) order.workers.push_back(worker(rank, "hang"));
   Listener listener;
   listener.progress = [](const result::Progress&) { throw std::runtime_error("no more"); };
-  ProcessRunner runner(PEAKBENCH_FAKE_WORKER);
+  ProcessRunner runner;
   EXPECT_THROW(runner.run(order, listener), std::runtime_error);
   for (int i = 0; i < 200 && left_running() > 0; ++i) std::this_thread::sleep_for(milliseconds(10));
   EXPECT_EQ(left_running(), 0);

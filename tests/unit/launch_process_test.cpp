@@ -12,6 +12,7 @@
 #include "errors/errors.h"
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
+#include "support/fake_plan.h"
 #include "support/scratch.h"
 #include "worker_fixture.h"
 
@@ -161,7 +162,11 @@ TEST_P(WorkerTest, ASecondCtrlCEndsAtOnce) {
 INSTANTIATE_TEST_SUITE_P(Way, WorkerTest, ::testing::Values(Way::kFresh, Way::kForked), name_of);
 
 TEST(Worker, AMissingProgramIsTheUsersMatter) {
-  const auto message = message_of<ConfigError>([] { ProcessRunner("/nowhere/peakbench-worker"); });
+  manifest::Worker worker;
+  worker.program = "/nowhere/peakbench-worker";
+  auto plan = plan_of({planned_case("m", "baseline")});
+  plan.cases[0].worker = std::make_shared<const manifest::Worker>(worker);
+  const auto message = message_of<ConfigError>([&] { ProcessRunner(plan, ""); });
   EXPECT_TRUE(contains(message, "no worker program: /nowhere/peakbench-worker"));
 }
 

@@ -676,5 +676,63 @@ TEST(Device, AHookSaysWhatAutoStandsFor) {
       (Texts{"vit-l-16/baseline/emulated:h100-80gb/fp32/b1", "vit-l-16/baseline/cpu/fp32/b1"}));
 }
 
+// Two releases of PyTorch; what is asked of both.
+class TwoBuilds : public ::testing::Test {
+ protected:
+  TwoBuilds() {
+    for (const char* release : {"2.11.0", "2.15.0"}) {
+      manifest::Worker worker;
+      worker.program = release;
+      Build build{.worker = std::make_shared<const manifest::Worker>(worker),
+                  .plugins = fake_plugins(),
+                  .devices = {}};
+      build.torch = release;
+      builds.push_back(build);
+    }
+    request.ablation = false;
+  }
+  std::string error() {
+    return message_of<ConfigError>([this] { make_plan(request, builds); });
+  }
+
+  Request request = request_of({"vit-l-16"}, {"baseline", "lora"});
+  std::vector<Build> builds;
+};
+
+TEST_F(TwoBuilds, EachCaseIsPlannedWithEach) {
+  const auto plan = make_plan(request, builds);
+  EXPECT_EQ(ids_of(plan), (Texts{"vit-l-16/baseline/cpu/fp32/b1/torch-2.11.0",
+                                 "vit-l-16/baseline/cpu/fp32/b1/torch-2.15.0",
+                                 "vit-l-16/lora/cpu/fp32/b1/torch-2.11.0",
+                                 "vit-l-16/lora/cpu/fp32/b1/torch-2.15.0"}));
+  EXPECT_EQ(worker_of(plan.cases[1]).program, "2.15.0");
+  EXPECT_EQ(only_worker(plan), nullptr);
+  EXPECT_EQ(plan.reference, "baseline");
+}
+
+TEST_F(TwoBuilds, ARuleNamesThem) {
+  request.excludes = {{{{"torch", "2.11"}, {"strategy", "lora"}}, {}}};
+  request.includes = {{{{"torch", "2.15"}, {"dtype", "bf16"}, {"strategy", "baseline"}}, {}}};
+  EXPECT_EQ(
+      ids_of(make_plan(request, builds)),
+      (Texts{"vit-l-16/baseline/cpu/fp32/b1/torch-2.11.0",
+             "vit-l-16/baseline/cpu/fp32/b1/torch-2.15.0", "vit-l-16/lora/cpu/fp32/b1/torch-2.15.0",
+             "vit-l-16/baseline/cpu/bf16/b1/torch-2.15.0"}));
+  request.excludes = {{{{"torch", "2.6"}}, {}}};
+  EXPECT_EQ(error(), "torch \"2.6\": no case has it; the run has 2.11.0, 2.15.0 (with 2.11.0)");
+}
+
+TEST_F(TwoBuilds, APluginThatOneLacksIsAnError) {
+  std::erase_if(builds[1].plugins.plugins,
+                [](const manifest::Plugin& plugin) { return plugin.entries.front().id == "lora"; });
+  EXPECT_TRUE(error().starts_with("unknown strategy \"lora\"")) << error();
+  EXPECT_TRUE(error().ends_with(" (with 2.15.0)")) << error();
+}
+
+TEST_F(TwoBuilds, ReferencesAreOfTheSameRelease) {
+  for (const auto& planned : make_plan(request, builds).cases)
+    EXPECT_EQ(planned.spec.torch, worker_of(planned).program);
+}
+
 }  // namespace
 }  // namespace peakbench::plan

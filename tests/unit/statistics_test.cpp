@@ -9,7 +9,7 @@
 #include <numbers>
 #include <random>
 
-#include "ab/pairs.h"
+#include "launch/rounds.h"
 
 namespace peakbench::statistics {
 namespace {
@@ -154,17 +154,14 @@ TEST(FalseAlarms, AreNoMoreWhereProcessesAreDisturbed) {
             0.015);
 }
 
-// The machine gets slower all the time: who goes first decides, and that is drawn by lot.
+// The machine gets slower all the time: who goes first decides, and each does as often.
 TEST(FalseAlarms, AreNoMoreOnAMachineThatDrifts) {
   Noise noise(4);
-  std::vector<bool> order;
   EXPECT_LT(alarms(10, kHairline, Direction::kWorse,
-                   [&](int trial, std::size_t pair) {
-                     if (pair == 0)
-                       order = ab::base_first_order(10, static_cast<std::uint64_t>(trial));
-                     const double drift = 0.01;
-                     return 0.01 * (noise.normal() - noise.normal()) +
-                            (order[pair] ? drift : -drift);
+                   [&](int, std::size_t pair) {
+                     const auto round = static_cast<std::int64_t>(pair);
+                     const double drift = launch::round_order(2, round).front() == 0 ? 0.01 : -0.01;
+                     return 0.01 * (noise.normal() - noise.normal()) + drift;
                    }),
             0.015);
 }
@@ -256,13 +253,6 @@ TEST(Median, IsAStepThatWasMeasured) {
   EXPECT_EQ(median_of({3}), 3);
   EXPECT_EQ(median_of({4, 1, 3, 2}), 2);
   EXPECT_EQ(median_of({5, 1, 3}), 3);
-}
-
-TEST(PairOrder, IsBalancedAndRepeats) {
-  const auto order = ab::base_first_order(20, 7);
-  EXPECT_EQ(std::count(order.begin(), order.end(), true), 10);
-  EXPECT_EQ(order, ab::base_first_order(20, 7));
-  EXPECT_NE(order, ab::base_first_order(20, 8));
 }
 
 }  // namespace

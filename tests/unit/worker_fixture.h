@@ -49,13 +49,13 @@ class WorkerTest : public ::testing::TestWithParam<Way> {
     listener.tick = [&] { ++ticks; };
     listener.warn = [&](const std::string& warning) { warnings.push_back(warning); };
     order.forked = GetParam() == Way::kForked;
-    return ProcessRunner(order.forked ? PEAKBENCH_FORKING_WORKER : PEAKBENCH_FAKE_WORKER)
-        .run(order, listener);
+    return ProcessRunner().run(order, listener);
   }
 
   WorkerOrder worker(std::size_t rank, const std::string& behaviour) const {
     using result::CaseFile;
     WorkerOrder order;
+    order.program = GetParam() == Way::kForked ? PEAKBENCH_FORKING_WORKER : PEAKBENCH_FAKE_WORKER;
     order.job.case_id = "m/s/cpu/fp32/b1";
     order.job.model_plugin.selection = {"m", {{"behaviour", behaviour}}};
     order.job.device = "cpu";

@@ -1,0 +1,158 @@
+#include "cli/builds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/worker.h"
+#include "errors/errors.h"
+#include "inventory/hook.h"
+#include "launch/host.h"
+#include "result/axes.h"
+#include "workers/choose.h"
+
+namespace peakbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using manifest::Worker;
+using result::Axis;
+
+plan::Build build_of(Worker worker, manifest::Found plugins, const BuildOptions& options) {
+  plan::Build build;
+  build.devices = options.devices(worker);
+  build.plugins = std::move(plugins);
+  build.worker = std::make_shared<const Worker>(std::move(worker));
+  return build;
+}
+
+// 2.15.0, and 2.15.0+cu132 where another of them is of that release.
+void name_by_release(std::vector<plan::Build>& builds) {
+  const auto version = [](const plan::Build& one) { return libtorch_version(*one.worker); };
+  const auto release = [&](const plan::Build& one) {
+    return version(one).substr(0, version(one).find('+'));
+  };
+  for (auto& one : builds) {
+    const auto of_it = std::ranges::count(builds, release(one), release);
+    one.torch = of_it == 1 ? release(one) : version(one);
+  }
+}
+
+std::vector<plan::Build> of_releases(World& world, const std::vector<std::string>& releases,
+                                     const plan::Request& request, const BuildOptions& options) {
+  std::vector<plan::Build> builds;
+  for (const auto& release : releases) {
+    const auto worker = worker_for(world, {release, kTorchOption});
+    const auto same = std::ranges::find(builds, libtorch_version(worker), [](const auto& one) {
+      return libtorch_version(*one.worker);
+    });
+    if (same != builds.end())
+      throw ConfigError(fmt::format("{} {}: it is PyTorch {}, which {} names already", kTorchOption,
+                                    release, libtorch_version(worker),
+                                    releases[static_cast<std::size_t>(same - builds.begin())]));
+    builds.push_back(
+        build_of(worker, find_plugins(world, worker, options.plugins, request.plugins), options));
+  }
+  name_by_release(builds);
+  return builds;
+}
+
+// DIR or DIR,plugins=DIR.
+struct AskedBuild {
+  fs::path folder;
+  std::vector<std::string> plugins;
+};
+
+AskedBuild asked_build(const std::string& text) {
+  static constexpr std::string_view kPlugins = ",plugins=";
+  AskedBuild asked;
+  auto rest = text;
+  for (auto at = rest.rfind(kPlugins); at != std::string::npos; at = rest.rfind(kPlugins)) {
+    asked.plugins.insert(asked.plugins.begin(), rest.substr(at + kPlugins.size()));
+    rest.resize(at);
+  }
+  asked.folder = (fs::path(rest) / "").lexically_normal().parent_path();
+  return asked;
+}
+
+// As many of a path's last names, joined.
+std::string last_names(const fs::path& path, std::ptrdiff_t count) {
+  std::vector<std::string> names;
+  for (const auto& part : path.relative_path()) names.push_back(part.string());
+  std::string text;
+  for (std::size_t i = names.size() - std::min(names.size(), static_cast<std::size_t>(count));
+       i < names.size(); ++i)
+    text += (text.empty() ? "" : "-") + names[i];
+  return text;
+}
+
+// As few of their last names as tell them apart; the same folder again is NAME-2.
+std::vector<std::string> names_of(const std::vector<AskedBuild>& asked) {
+  std::vector<std::string> names;
+  for (const auto& one : asked) {
+    const auto path = fs::absolute(one.folder);
+    const auto is_shared = [&](std::ptrdiff_t count) {
+      return std::ranges::any_of(asked, [&](const AskedBuild& other) {
+        const auto theirs = fs::absolute(other.folder);
+        return theirs != path && last_names(theirs, count) == last_names(path, count);
+      });
+    };
+    std::ptrdiff_t count = 1;
+    while (count < std::distance(path.begin(), path.end()) && is_shared(count)) ++count;
+    const auto name = last_names(path, count);
+    auto free = name;
+    for (int number = 2; std::ranges::count(names, free) != 0; ++number)
+      free = fmt::format("{}-{}", name, number);
+    names.push_back(free);
+  }
+  return names;
+}
+
+std::vector<plan::Build> of_folders(World& world, const std::vector<std::string>& folders,
+                                    const plan::Request& request, const BuildOptions& options) {
+  std::vector<AskedBuild> asked;
+  std::ranges::transform(folders, std::back_inserter(asked), asked_build);
+  std::vector<plan::Build> builds;
+  for (const auto& one : asked) {
+    const auto worker = workers::worker_in_build(one.folder, launch::peakbench_version());
+    auto plugins = options.plugins;
+    plugins.insert(plugins.end(), one.plugins.begin(), one.plugins.end());
+    builds.push_back(
+        build_of(worker, find_plugins(world, worker, plugins, request.plugins), options));
+  }
+  const auto names = names_of(asked);
+  for (std::size_t i = 0; builds.size() > 1 && i < builds.size(); ++i) builds[i].build = names[i];
+  return builds;
+}
+
+}  // namespace
+
+std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
+                                    const BuildOptions& options) {
+  const auto& releases = request.lists.at(Axis::kTorch);
+  const auto& folders = request.lists.at(Axis::kBuild);
+  if (!releases.empty() && !folders.empty())
+    throw ConfigError(
+        "--build and --torch: each build has a PyTorch of its own; name builds or releases");
+  auto builds = folders.empty() ? of_releases(world, releases, request, options)
+                                : of_folders(world, folders, request, options);
+  if (builds.size() == 1) builds.front().torch.clear();
+  if (!builds.empty()) return builds;
+  const auto worker = worker_of(world);
+  builds.push_back(
+      build_of(worker, find_plugins(world, worker, options.plugins, request.plugins), options));
+  return builds;
+}
+
+plan::DeviceHook any_card(const Worker& worker) { return inventory::device_hook("", worker); }
+
+plan::Build build_for_programs(const BuildOptions& options) {
+  return build_of(manifest::no_worker(), {}, options);
+}
+
+}  // namespace peakbench::cli

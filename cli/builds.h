@@ -1,0 +1,33 @@
+// What runs the cases of a command: this installation's worker, or each that --torch and --build
+// name.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/program.h"
+#include "plan/plan.h"
+
+namespace peakbench::cli {
+
+struct BuildOptions {
+  std::vector<std::string> plugins = {};  // --plugins
+  // The devices that a worker can use.
+  std::function<plan::DeviceHook(const manifest::Worker&)> devices;
+};
+
+// With the plugins that are for each, and what tells them apart where there are several. A worker
+// is compiled where none is there for the environment's PyTorch and no other was asked for. Throws
+// ConfigError: no such release or build, a worker or a plugin that cannot be used, two names for
+// one, --torch beside --build.
+std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
+                                    const BuildOptions& options);
+
+// All that are emulated, and those of this machine; `auto` is the default card.
+plan::DeviceHook any_card(const manifest::Worker& worker);
+
+// For programs alone, which find what they need by themselves.
+plan::Build build_for_programs(const BuildOptions& options);
+
+}  // namespace peakbench::cli
