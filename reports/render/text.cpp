@@ -145,14 +145,20 @@ std::string stack_text(const result::Setting& setting) {
   return result::stack_text(setting.strategies);
 }
 
-std::string row_name(const result::Setting& setting) {
-  auto name =
-      facts_of(setting.kind).has_stack ? stack_text(setting) : selection_text(setting.model);
+std::string build_text(const result::Setting& setting) {
+  std::string text;
   for (const auto& row : result::axes())
     if (const auto words = result::in_words(row.is_row ? row.in_line : "", row.text(setting));
         !words.empty())
-      name += fmt::format(" ({})", words);
-  return name;
+      text += (text.empty() ? "" : ", ") + words;
+  return text;
+}
+
+std::string row_name(const result::Setting& setting) {
+  const auto name =
+      facts_of(setting.kind).has_stack ? stack_text(setting) : selection_text(setting.model);
+  const auto build = build_text(setting);
+  return build.empty() ? name : fmt::format("{} ({})", name, build);
 }
 
 }  // namespace peakbench::reports

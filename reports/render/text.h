@@ -25,8 +25,10 @@ std::string file_stem(const std::string& text);   // a-z 0-9 and dashes, at most
 
 using result::selection_text;                            // lora,rank=16
 std::string stack_text(const result::Setting& setting);  // lora,rank=16+checkpointing
+// What ran it, where the run has several: "PyTorch 2.15.0"; else empty.
+std::string build_text(const result::Setting& setting);
 // What a case is called among those of its group: its stack or, where its kind has none, its model,
-// and the release of PyTorch and the build where there are several.
+// and what ran it.
 std::string row_name(const result::Setting& setting);
 
 }  // namespace peakbench::reports

@@ -225,6 +225,7 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   row.strategy = printable(row_name(result.spec));
   row.short_name = fit_middle(row.strategy, 30);
   row.parts = parts_view(result.spec);
+  row.build = printable(build_text(result.spec));
   if (row.parts.empty())
     row.parts = {{.name = row.strategy, .base = row.strategy, .options = "", .first = true}};
   row.is_reference = &result == group.reference || &result == group.reference_out;

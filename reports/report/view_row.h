@@ -121,7 +121,7 @@ struct SpaceView {
 };
 
 struct RowView {
-  std::string index, number, anchor, id, strategy, short_name, status, status_label, reason;
+  std::string index, number, anchor, id, strategy, build, short_name, status, status_label, reason;
   std::string bar, peak_phase, peak_step, steps;
   std::string step_ms, step_min_ms, step_p90_ms, step_count, step_percent;
   std::string samples_per_second, tokens_per_second, clock, threads, throughput_reason;
@@ -152,7 +152,9 @@ struct RowView {
         {"number", number, "1-based, within the table"},
         {"anchor", anchor, "An id for links, unique in the report"},
         {"id", id, "The case id"},
-        {"strategy", strategy, "The stack as in the case id"},
+        {"strategy", strategy,
+         "The stack as in the case id, and what ran it where there are several"},
+        {"build", build, "What ran it, \"PyTorch 2.15.0\"; empty where the run has one"},
         {"short", short_name, "The stack, cut to fit a drawing"},
         {"parts", parts, "The stack's strategies, one text each"},
         {"is_reference", is_reference, "The differences are against this row"},
