@@ -20,6 +20,7 @@ Commands add_commands(CLI::App& app, World& world, const std::vector<std::string
           {"compare", add_compare(app, world)},
           {"gate", add_gate(app, world)},
           {"ab", add_ab(app, world, typed)},
+          {"releases", add_releases(app, world, typed)},
           {"history", add_history(app, world)},
           {"publish", add_publish(app, world)},
           {"work", add_work(app, world)},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/worker.h"
+#include "cli/workers_build.h"
 #include "errors/errors.h"
 #include "inventory/hook.h"
 #include "launch/host.h"
@@ -43,6 +45,38 @@ void name_by_release(std::vector<plan::Build>& builds) {
   }
 }
 
+void check_different(const std::vector<plan::Build>& builds,
+                     const std::vector<std::string>& releases) {
+  for (std::size_t i = 0; i < builds.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other)
+      if (builds[i].torch == builds[other].torch)
+        throw ConfigError(fmt::format("{} {}: it is PyTorch {}, which {} names already",
+                                      kTorchOption, releases[i], builds[i].torch, releases[other]));
+}
+
+// What programs import: the environment's, where it is of that release.
+void give_release(World& world, const std::string& release, const BuildOptions& options,
+                  plan::Build& build) {
+  const auto environment = workers::torch_of_environment();
+  if (environment.torch && options.requirements.empty() && release != workers::kNewest &&
+      manifest::is_start_of(release, environment.torch->version)) {
+    build.torch = environment.torch->version;
+  } else {
+    if (environment.python.empty())
+      throw ConfigError(
+          fmt::format("{} {}: there is no python3 or python on PATH to install it; name yours in "
+                      "PEAKBENCH_PYTHON",
+                      kTorchOption, release));
+    const auto found =
+        release_installed(world, {release, environment.python, options.requirements});
+    build.torch = found.torch.version;
+    build.python_path = found.packages.string();
+    if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0')
+      build.python_path += std::string(":") + before;
+  }
+  build.torch = build.torch.substr(0, build.torch.find('+'));
+}
+
 std::vector<plan::Build> of_releases(World& world, const std::vector<std::string>& releases,
                                      const plan::Request& request, const BuildOptions& options) {
   std::vector<plan::Build> builds;
@@ -59,6 +93,11 @@ std::vector<plan::Build> of_releases(World& world, const std::vector<std::string
         build_of(worker, find_plugins(world, worker, options.plugins, request.plugins), options));
   }
   name_by_release(builds);
+  for (std::size_t i = 0; !request.programs.empty() && i < builds.size(); ++i) {
+    const auto name = builds[i].torch;
+    give_release(world, releases[i], options, builds[i]);
+    builds[i].torch = name;
+  }
   return builds;
 }
 
@@ -151,8 +190,20 @@ std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
 
 plan::DeviceHook any_card(const Worker& worker) { return inventory::device_hook("", worker); }
 
-plan::Build build_for_programs(const BuildOptions& options) {
-  return build_of(manifest::no_worker(), {}, options);
+std::vector<plan::Build> builds_for_programs(World& world, const plan::Request& request,
+                                             const BuildOptions& options) {
+  if (!request.lists.at(Axis::kBuild).empty())
+    throw ConfigError("--build: a program has no worker; leave it out, or name a --model");
+  const auto& releases = request.lists.at(Axis::kTorch);
+  if (releases.empty()) return {build_of(manifest::no_worker(), {}, options)};
+  std::vector<plan::Build> builds;
+  for (const auto& release : releases) {
+    auto& build = builds.emplace_back(build_of(manifest::no_worker(), {}, options));
+    give_release(world, release, options, build);
+  }
+  check_different(builds, releases);
+  if (builds.size() == 1) builds.front().torch.clear();
+  return builds;
 }
 
 }  // namespace peakbench::cli

@@ -13,6 +13,7 @@ namespace peakbench::cli {
 
 struct BuildOptions {
   std::vector<std::string> plugins = {};  // --plugins
+  std::string requirements = {};          // --requirements
   // The devices that a worker can use.
   std::function<plan::DeviceHook(const manifest::Worker&)> devices;
 };
@@ -27,7 +28,9 @@ std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
 // All that are emulated, and those of this machine; `auto` is the default card.
 plan::DeviceHook any_card(const manifest::Worker& worker);
 
-// For programs alone, which find what they need by themselves.
-plan::Build build_for_programs(const BuildOptions& options);
+// For programs alone, which import the PyTorch of their Python, or one of --torch: the
+// environment's, else one that is installed in the cache. Throws ConfigError; Interrupted.
+std::vector<plan::Build> builds_for_programs(World& world, const plan::Request& request,
+                                             const BuildOptions& options);
 
 }  // namespace peakbench::cli

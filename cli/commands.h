@@ -46,6 +46,7 @@ Command add_history(CLI::App& app, World& world);
 Command add_publish(CLI::App& app, World& world);
 Command add_compare(CLI::App& app, World& world);
 Command add_gate(CLI::App& app, World& world);
+Command add_releases(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed);
 
 // By name, in the order of the program's help.

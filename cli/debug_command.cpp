@@ -140,7 +140,9 @@ class DebugCommand {
     auto request = make_request(arguments_.run);
     request.ablation = false;
     const auto builds = builds_for(world_, request,
-                                   {arguments_.run.plugins, [this](const manifest::Worker& worker) {
+                                   {.plugins = arguments_.run.plugins,
+                                    .requirements = "",
+                                    .devices = [this](const manifest::Worker& worker) {
                                       return inventory::device_hook(arguments_.run.card, worker);
                                     }});
     const auto plan = plan::make_plan(request, builds);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/one_of.h"
+#include "cli/program_words.h"
 #include "cli/quantities.h"
 #include "cli/second_guess_option.h"
 #include "errors/errors.h"
@@ -220,26 +221,17 @@ plan::Request fit_request(const FitArguments& arguments, Along along) {
 plan::Program fit_program(const FitArguments& arguments, const std::optional<Vary>& vary) {
   check_where(arguments);
   check_for_program(arguments);
-  plan::Program program;
-  program.name = program::safe_name(program::name_of(arguments.command));
-  program.folder = std::filesystem::current_path().string();
-  program.command = arguments.command;
+  auto program = program_of(arguments.command, "behind --");
   program.devices = devices_of(arguments);
-  program.where = "behind --";
-  if (!vary) {  // braces are the program's own
-    for (const auto& word : program.command)
+  if (!vary) {
+    for (const auto& word : arguments.command)
       if (word.size() > 2 && word.front() == '{' && word.back() == '}' &&
           plan::is_axis_name(word.substr(1, word.size() - 2)))
         throw ConfigError(fmt::format("{}: nothing gives it values: add --vary {}=1..64", word,
                                       word.substr(1, word.size() - 2)));
-    for (auto& word : program.command) {
-      std::string text;
-      for (const char c : word)
-        text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
-      word = text;
-    }
     return program;
   }
+  program.command = arguments.command;  // with placeholders
   bool is_there = false;
   for (const auto& word : program.command)
     for (const auto& name : plan::placeholders_in(word)) {

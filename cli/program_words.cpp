@@ -12,6 +12,8 @@
 #include "cli/completion.h"
 #include "errors/errors.h"
 #include "process/find_program.h"
+#include "program/run_folder.h"
+#include "program/traced.h"
 #include "text/nearest.h"
 #include "workers/torch_found.h"
 
@@ -88,6 +90,12 @@ std::vector<std::string> with_program_set_apart(const CLI::App& app,
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(*at), "--");
     return words;
   }
+  if (command != nullptr && words[0] == "releases") {  // which takes a suite, too
+    const auto at = program_begin(*command, words, 1);
+    if (at && is_script(words[*at]))
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(*at), "--");
+    return words;
+  }
   const auto* emulate = command_named("emulate");
   if (command != nullptr || emulate == nullptr) return words;
   auto moved = words;
@@ -96,6 +104,18 @@ std::vector<std::string> with_program_set_apart(const CLI::App& app,
   if (moved[*at] != "--") moved.insert(moved.begin() + static_cast<std::ptrdiff_t>(*at), "--");
   moved.insert(moved.begin(), {"emulate", "--short"});
   return moved;
+}
+
+plan::Program program_of(const std::vector<std::string>& command, const std::string& where) {
+  plan::Program made;
+  made.name = program::safe_name(program::name_of(command));
+  made.folder = fs::current_path().string();
+  made.where = where;
+  for (const auto& word : command) {
+    auto& text = made.command.emplace_back();
+    for (const char c : word) text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
+  }
+  return made;
 }
 
 std::vector<std::string> runnable(std::vector<std::string> program) {

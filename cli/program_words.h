@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/programs.h"
+
 namespace peakbench::cli {
 
 // The command line with "--" before the program's first word: what follows belongs to the program.
@@ -13,6 +15,7 @@ namespace peakbench::cli {
 // |----------------------------------------|--------------------------------------------------|
 // | [OPTION] train.py ARG, [OPTION] -- ... | emulate --short [OPTION] -- ...                  |
 // | emulate, trace, fit [OPTION] word ARG  | the same with -- before the word                 |
+// | releases [OPTION] train.py ARG         | the same with -- before the script               |
 // | emulate --json without a file          | --json=-: the next word is a file where an       |
 // |                                        | option or -- follows it, or where it has a dot   |
 // |                                        | or a slash and does not end in .py               |
@@ -25,6 +28,10 @@ std::vector<std::string> with_program_set_apart(const CLI::App& app,
 // of the environment ($PEAKBENCH_PYTHON, the one Peakbench was installed for, python3 on PATH).
 // Throws ConfigError: no such script, or no Python.
 std::vector<std::string> runnable(std::vector<std::string> program);
+
+// A program of the words that were typed, whose braces are its own, started where we are. `where`:
+// for messages.
+plan::Program program_of(const std::vector<std::string>& command, const std::string& where);
 
 // "train.py": what Python runs.
 bool is_script(const std::string& word);

@@ -21,6 +21,7 @@ namespace {
 
 using result::Axis;
 constexpr std::int64_t kMostJobs = 1024;
+constexpr const char* kDefaultCard = "h100-80gb";
 
 template <class Number>
 void add_number(CLI::App& command, const std::string& name, std::optional<Number>& value,
@@ -129,6 +130,15 @@ void add_plugin_folders(CLI::App& command, RunArguments& arguments) {
                "DIR");
 }
 
+void add_requirements(CLI::App& command, RunArguments& arguments) {
+  command
+      .add_option("--requirements", arguments.requirements,
+                  "For programs with --torch: packages to install beside each PyTorch, without "
+                  "what they depend on; a file for pip")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+}
+
 void add_folder_options(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("-o,--out", arguments.out, "Folder of the results (default results/TITLE-TIME)")
@@ -216,6 +226,17 @@ void take_program(const RunArguments& arguments, plan::Request& request) {
   request.title = model.substr(0, model.find(','));
 }
 
+// A program of the user's, on an emulated card unless a device was named.
+void take_command(const RunArguments& arguments, plan::Request& request) {
+  request.programs = {program_of(arguments.command, "behind --")};
+  const auto& program = request.programs.front();
+  plan::check_is_there(program, plan::cases_of(program).front());
+  if (arguments.cases.at(Axis::kDevice).empty())
+    request.lists[Axis::kDevice] = {
+        result::emulated_device(arguments.card.empty() ? kDefaultCard : arguments.card)};
+  request.title = program.name;
+}
+
 void check_card(const std::string& card, const std::vector<std::string>& devices) {
   if (card.empty() || std::ranges::count(devices, "auto") != 0) return;
   throw ConfigError(fmt::format(
@@ -229,11 +250,22 @@ void check_card(const std::string& card, const std::vector<std::string>& devices
 void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_suite(command, arguments);
   add_program(command, arguments);
+  add_requirements(command, arguments);
   add_second_guess(command, arguments.second_guesses);
   add_case_options(command, arguments);
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
   add_slurm_options(command, arguments.slurm);
+  add_folder_options(command, arguments);
+  add_output_options(command, arguments);
+}
+
+void add_releases_options(CLI::App& command, RunArguments& arguments) {
+  add_case_options(command, arguments);
+  add_measuring_options(command, arguments);
+  add_cuda_options(command, arguments);
+  add_requirements(command, arguments);
+  add_second_guess(command, arguments.second_guesses);
   add_folder_options(command, arguments);
   add_output_options(command, arguments);
 }
@@ -292,12 +324,15 @@ plan::Request make_request(const RunArguments& arguments) {
   take_cuda_options(arguments, request);
   if (!arguments.program.empty())
     take_program(arguments, request);
+  else if (!arguments.command.empty())
+    take_command(arguments, request);
   else if (arguments.suite.empty())
     complete_typed(request);
   if (request.second_guesses > 0 && request.programs.empty())
     throw ConfigError(
         "--second-guess runs programs again, and no case of this run is a program; leave it out");
-  if (arguments.program.empty() || !arguments.cases.at(Axis::kDevice).empty())
+  if ((arguments.program.empty() && arguments.command.empty()) ||
+      !arguments.cases.at(Axis::kDevice).empty())
     check_card(arguments.card, request.lists.at(Axis::kDevice));
   const auto& models = request.lists.at(Axis::kModel);
   if (request.title.empty())

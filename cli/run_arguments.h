@@ -15,7 +15,9 @@ namespace peakbench::cli {
 
 struct RunArguments {
   std::string suite;
-  std::string program;  // FILE.py:MODEL
+  std::string program;               // FILE.py:MODEL
+  std::vector<std::string> command;  // of `releases`: a program's
+  std::string requirements;          // file of packages beside each release of PyTorch
   TypedLists cases;
   std::optional<std::int64_t> steps, warmup, repetitions, timeout_s, threads;
   std::optional<std::uint64_t> seed;
@@ -36,6 +38,8 @@ void add_run_options(CLI::App& command, RunArguments& arguments);
 void add_one_case_options(CLI::App& command, RunArguments& arguments);
 // Those of a run of two builds, which are no options there.
 void add_ab_options(CLI::App& command, RunArguments& arguments);
+// Those of a run with several releases of PyTorch.
+void add_releases_options(CLI::App& command, RunArguments& arguments);
 
 // The suite's request, where there is one, with what was typed in its place. Throws ConfigError.
 plan::Request make_request(const RunArguments& arguments);

@@ -107,18 +107,15 @@ class RunCommand {
 
  private:
   std::vector<plan::Build> builds_of(const plan::Request& request) {
-    const BuildOptions options{arguments_.plugins, [this](const manifest::Worker& worker) {
+    const BuildOptions options{.plugins = arguments_.plugins,
+                               .requirements = arguments_.requirements,
+                               .devices = [this](const manifest::Worker& worker) {
                                  return arguments_.slurm.is_asked()
                                             ? inventory::device_hook_for_others(worker)
                                             : inventory::device_hook(arguments_.card, worker);
                                }};
-    if (plan::needs_worker(request)) return builds_for(world_, request, options);
-    for (const auto axis : {result::Axis::kTorch, result::Axis::kBuild})
-      if (!request.lists.at(axis).empty())
-        throw ConfigError(fmt::format(
-            "{}: a program runs with the PyTorch that its own Python imports; leave it out",
-            row_of(axis).asked->option));
-    return {build_for_programs(options)};
+    return plan::needs_worker(request) ? builds_for(world_, request, options)
+                                       : builds_for_programs(world_, request, options);
   }
 
   void ask_python(plan::Request& request) {

@@ -1,5 +1,7 @@
 #include "cli/worker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -135,6 +137,21 @@ manifest::Worker worker_to_look_at(World& world) {
     if (!wish_of(world).version.empty() || !files::is_folder(any.plugins)) throw;
     return any;
   }
+}
+
+std::vector<std::string> releases_with_workers(const World& world) {
+  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto own = own_folder();
+  auto all = candidates_of(world, folders, workers::torch_of_environment());
+  if (has_own_worker(world)) all.insert(all.begin(), own_candidate(own));
+  const auto releases = workers::releases_of(all);
+  if (releases.size() < 2)
+    throw ConfigError(fmt::format(
+        "there is {} for {}: name releases with --torch; `peakbench workers build --torch-dir DIR` "
+        "compiles a worker for another PyTorch",
+        releases.empty() ? "no worker" : "one worker",
+        releases.empty() ? "any PyTorch that is here" : "PyTorch " + releases.front()));
+  return releases;
 }
 
 manifest::Worker any_worker(const World& world) {

@@ -48,6 +48,10 @@ const manifest::Worker& worker_at_hand(World& world);
 // of them and none was named, any_worker().
 manifest::Worker worker_to_look_at(World& world);
 
+// The releases that there are workers and PyTorchs for, oldest first. Throws ConfigError where
+// there is one alone.
+std::vector<std::string> releases_with_workers(const World& world);
+
 // For what must be quick and may not fail, such as a shell's completion: whose plugins are looked
 // at. No Python is started.
 manifest::Worker any_worker(const World& world);

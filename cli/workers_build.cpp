@@ -93,6 +93,12 @@ std::string sources_of(const World& world) {
   return world.places.source;
 }
 
+workers::BuildListener listener_of(BuildProgress& progress) {
+  return {[&](const std::string& text) { progress.say(text); },
+          [&](const std::string& line) { progress.show(line); },
+          [] { return launch::interrupted(); }};
+}
+
 workers::BuildEnd worker_built(World& world, const workers::TorchFound& found) {
   const launch::InterruptScope interrupts;
   const workers::BuildOrder order{*found.torch,
@@ -102,14 +108,20 @@ workers::BuildEnd worker_built(World& world, const workers::TorchFound& found) {
                                   launch::peakbench_version(),
                                   jobs_for(launch::host_memory().available_bytes)};
   BuildProgress progress(world);
-  return workers::build_worker(order, {[&](const std::string& text) { progress.say(text); },
-                                       [&](const std::string& line) { progress.show(line); },
-                                       [] { return launch::interrupted(); }});
+  return workers::build_worker(order, listener_of(progress));
 }
 
 constexpr const char* kNothingIsLeft = "Interrupted: nothing is left of the build.";
 
 }  // namespace
+
+workers::Release release_installed(World& world, const workers::ReleaseOrder& order) {
+  const launch::InterruptScope interrupts;
+  BuildProgress progress(world);
+  auto release = workers::install_release(order, listener_of(progress));
+  if (!release) throw Interrupted("Interrupted: nothing is left of the installation.");
+  return *release;
+}
 
 void build_worker_for(World& world, const workers::TorchFound& found) {
   if (worker_built(world, found).folder.empty()) throw Interrupted(kNothingIsLeft);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/program.h"
+#include "workers/release.h"
 #include "workers/torch_found.h"
 
 namespace peakbench::cli {
@@ -17,6 +18,10 @@ struct Interrupted : std::runtime_error {
 // For a PyTorch that was found, with its progress on `err`. Throws ConfigError: what is missing, or
 // why the build failed; Interrupted.
 void build_worker_for(World& world, const workers::TorchFound& found);
+
+// A PyTorch for programs, installed once, with its progress on `err`. Throws ConfigError: why it
+// cannot be had; Interrupted.
+workers::Release release_installed(World& world, const workers::ReleaseOrder& order);
 
 struct WorkersBuild {
   std::string torch_folder;  // empty: the environment's

@@ -278,10 +278,22 @@ class Planner {
     return values;
   }
 
+  // A build of Peakbench is nothing to a program, a release of PyTorch is.
+  static void set_release(PlannedCase& planned, const Build& build) {
+    if (build.torch.empty()) return;
+    planned.spec.torch = build.torch;
+    planned.spec.id = case_id(planned.spec);
+    planned.spec.slug = slug(planned.spec.id);
+    if (build.python_path.empty()) return;
+    auto& path = planned.program->environment["PYTHONPATH"];
+    path = build.python_path + (path.empty() ? "" : ":" + path);
+  }
+
   // nullptr where it is excluded or there already.
   const PlannedCase* add(const With& with, PlannedCase planned,
                          const std::vector<Exclude>& excludes) {
     planned.worker = with.build.worker;
+    if (planned.program) set_release(planned, with.build);
     bool is_excluded = false;
     for (std::size_t i = 0; i < excludes.size(); ++i)
       if (excludes[i].matches(planned.spec)) {

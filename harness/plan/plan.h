@@ -112,6 +112,8 @@ struct Build {
   DeviceHook devices;
   // Of several, the values that tell it from the others on the axes `torch` and `build`.
   std::string torch = {}, build = {};
+  std::string python_path =
+      {};  // PYTHONPATH of programs, which import its PyTorch; empty: as it is
 };
 
 struct Plan {

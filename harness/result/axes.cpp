@@ -336,10 +336,11 @@ json all_but(const Setting& setting, Axis axis) {
 }
 
 json table_of(const Setting& setting) {
-  const bool has_stack = facts_of(setting.kind).has_stack;
+  const bool is_named = facts_of(setting.kind).has_stack || !setting.torch.empty() ||
+                        !setting.build.empty();  // rows of one program
   auto values = json::array();
   for (const auto& row : axes())
-    if (!row.is_row && (has_stack || row.axis != Axis::kModel))
+    if (!row.is_row && (is_named || row.axis != Axis::kModel))
       values.push_back(json(row.json(setting)));
   return values;
 }

@@ -100,7 +100,8 @@ nlohmann::json plain_values(const Setting& setting);
 
 // The values of all axes but one, to be compared and sorted by.
 nlohmann::json all_but(const Setting& setting, Axis axis);
-// The values that all cases of a table have. Cases without a stack are told apart by their names.
+// The values that all cases of a table have. Cases without a stack are rows by their names, unless
+// each is run with several releases or builds.
 nlohmann::json table_of(const Setting& setting);
 bool same_in(const AxisRow& row, const Setting& a, const Setting& b);
 

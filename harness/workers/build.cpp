@@ -24,14 +24,13 @@
 #include "text/printable.h"
 #include "workers/build_tools.h"
 #include "workers/choose.h"
+#include "workers/logged.h"
 #include "workers/worker_folder.h"
 
 namespace peakbench::workers {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kUnfinished = ".build-";
 
 std::string folder_name(const std::string& version) {
   std::string name = "torch-" + version;
@@ -41,61 +40,6 @@ std::string folder_name(const std::string& version) {
       '-');
   return name;
 }
-
-// Gone with the object, whatever became of the build; and what a killed one left.
-class Unfinished {
- public:
-  explicit Unfinished(const fs::path& cache) {
-    remove_leftovers(cache);
-    std::string name = (cache / (std::string(kUnfinished) + "XXXXXX")).string();
-    if (mkdtemp(name.data()) == nullptr) files::cannot_write(name, errno);
-    path_ = name;
-  }
-  ~Unfinished() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  static void remove_leftovers(const fs::path& cache) {
-    std::error_code ignored;
-    std::vector<fs::path> old;
-    for (const auto& entry : fs::directory_iterator(cache, ignored))
-      if (entry.path().filename().string().starts_with(kUnfinished)) old.push_back(entry.path());
-    for (const auto& path : old) fs::remove_all(path, ignored);
-  }
-
-  fs::path path_;
-};
-
-// The last whole line that a growing file has.
-class LastLine {
- public:
-  explicit LastLine(const std::string& path) : file_(path) {}
-
-  // Empty: none since the last call.
-  std::string take() {
-    std::array<char, 8192> bytes;
-    file_.clear();
-    while (file_.read(bytes.data(), bytes.size()), file_.gcount() > 0)
-      rest_.append(bytes.data(), static_cast<std::size_t>(file_.gcount()));
-    const auto end = rest_.rfind('\n');
-    if (end == std::string::npos) return "";
-    const auto before = end == 0 ? std::string::npos : rest_.rfind('\n', end - 1);
-    const auto start = before == std::string::npos ? 0 : before + 1;
-    const auto line = rest_.substr(start, end - start);
-    rest_.erase(0, end + 1);
-    return printable(line);
-  }
-
- private:
-  std::ifstream file_;
-  std::string rest_;
-};
 
 class Build {
  public:
@@ -141,7 +85,7 @@ class Build {
   }
 
   BuildEnd build(const BuildTools& tools) {
-    const Unfinished unfinished(cache_);
+    const UnfinishedFolder unfinished(cache_);
     const auto made = unfinished.path() / "build", installed = unfinished.path() / "install";
     files::remove_file(log_);
     const std::string cmake = tools.cmake.string();
@@ -159,53 +103,14 @@ class Build {
 
   // False: cancelled.
   bool run(const std::vector<std::string>& command, const BuildTools& tools) const {
-    process::ProcessSpec spec;
-    spec.arguments = command;
     const char* path = std::getenv("PATH");
-    spec.environment = {
-        {"PATH", fmt::format("{}{}{}", path ? path : "", path ? ":" : "", tools.beside.string())}};
-    spec.log_path = log_;
-    // Before it grows, so that nothing of the command before is read again.
-    std::ofstream(log_, std::ios::app).flush();
-    LastLine last(log_);
-    std::string latest;
-    const auto end = process::run_process(
-        spec, [](const std::string&) {},
-        [&] {
-          if (auto line = last.take(); !line.empty()) latest = std::move(line);
-          if (!latest.empty()) listener_.progress(latest);
-          return listener_.cancelled();
-        });
-    if (end.stopped == process::Stop::kInterrupt || listener_.cancelled()) return false;
-    if (end.start_error.empty() && end.exit_code == 0 && end.signal == 0) return true;
-    fail(command, end);
-  }
-
-  [[noreturn]] void fail(const std::vector<std::string>& command,
-                         const process::ProcessEnd& end) const {
-    const auto how = !end.start_error.empty() ? end.start_error
-                     : end.signal != 0        ? fmt::format("ended by signal {}", end.signal)
-                                              : fmt::format("exit code {}", end.exit_code);
-    throw ConfigError(fmt::format("the worker for PyTorch {} could not be built: {} {}: {}{}\n{}",
-                                  order_.torch.version, fs::path(command[0]).filename().string(),
-                                  command[1], how, last_words(end.last_words), about_log(end)));
-  }
-
-  static std::string last_words(const std::string& said) {
-    constexpr std::size_t kLines = 15;
-    std::size_t at = said.find_last_not_of("\n ");
-    if (at == std::string::npos) return "";
-    const auto end = at + 1;
-    for (std::size_t lines = 0; lines < kLines && at != std::string::npos && at > 0; ++lines)
-      at = said.rfind('\n', at - 1);
-    const auto start = at == std::string::npos || at == 0 ? 0 : at + 1;
-    return "\n" + escaped_controls(said.substr(start, end - start));
-  }
-
-  std::string about_log(const process::ProcessEnd& end) const {
-    if (!end.log_error.empty())
-      return fmt::format("Not all of it is in {}: {}", log_, end.log_error);
-    return fmt::format("All that was said is in {}", log_);
+    return run_logged(
+        {command,
+         {{"PATH",
+           fmt::format("{}{}{}", path ? path : "", path ? ":" : "", tools.beside.string())}},
+         log_,
+         fmt::format("the worker for PyTorch {} could not be built", order_.torch.version)},
+        listener_);
   }
 
   void finish(const fs::path& installed, const fs::path& unfinished) const {
@@ -232,13 +137,6 @@ class Build {
     auto facts = files::read_json_file(path);
     if (facts.is_object()) facts["torch"] = order_.torch.folder.string();
     files::write_json_file(path, facts);
-  }
-
-  static void close_to_others(const fs::path& folder) {
-    constexpr auto kOthers = fs::perms::group_write | fs::perms::others_write;
-    fs::permissions(folder, kOthers, fs::perm_options::remove);
-    for (const auto& entry : fs::recursive_directory_iterator(folder))
-      if (!entry.is_symlink()) fs::permissions(entry.path(), kOthers, fs::perm_options::remove);
   }
 
   const BuildOrder& order_;

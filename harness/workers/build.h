@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "pytorch/torch_in_use.h"
+#include "workers/logged.h"
 
 namespace peakbench::workers {
 
@@ -21,14 +21,6 @@ struct BuildOrder {
   std::filesystem::path carried;  // the installation's workers: where one serves, none is built
   std::string peakbench;          // our version
   std::size_t jobs = 1;
-};
-
-// Who hears of it: sentences, and every few milliseconds where the build is ("[12/107] Building
-// ..."); `cancelled` is asked as often.
-struct BuildListener {
-  std::function<void(const std::string&)> say;
-  std::function<void(const std::string&)> progress;
-  std::function<bool()> cancelled;
 };
 
 struct BuildEnd {

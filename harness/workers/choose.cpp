@@ -22,12 +22,6 @@ constexpr const char* kWithout =
 
 std::string release_of(const std::string& version) { return version.substr(0, version.find('+')); }
 
-std::tuple<int, int, int> numbers_of(const std::string& version) {
-  int major = 0, minor = 0, patch = 0;
-  std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch);
-  return {major, minor, patch};
-}
-
 std::optional<pytorch::TorchInUse> torch_for(const WorkerFolder& worker,
                                              const TorchFound& environment,
                                              const TorchFolders& own) {
@@ -169,6 +163,12 @@ std::string about(const TorchFound& environment) {
                      environment.folder.string());
 }
 
+std::tuple<int, int, int> numbers_of(const std::string& version) {
+  int major = 0, minor = 0, patch = 0;
+  std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch);
+  return {major, minor, patch};
+}
+
 bool serves(const manifest::Stamp& worker, const pytorch::TorchInUse& torch) {
   return !torch.git_version.empty() && worker.libtorch_git_version == torch.git_version &&
          release_of(worker.libtorch_version) == release_of(torch.version);
@@ -190,6 +190,15 @@ std::optional<Candidate> choose(const std::vector<Candidate>& all, const Wish& w
         (!best || rank_of(one, wish, environment) > rank_of(*best, wish, environment)))
       best = one;
   return best;
+}
+
+std::vector<std::string> releases_of(const std::vector<Candidate>& all) {
+  std::vector<std::string> releases;
+  for (const auto& one : all)
+    if (one.torch) releases.push_back(release_of(one.torch->version));
+  std::ranges::sort(releases, {}, numbers_of);
+  releases.erase(std::unique(releases.begin(), releases.end()), releases.end());
+  return releases;
 }
 
 std::string why_none(const std::vector<Candidate>& all, const Wish& wish,

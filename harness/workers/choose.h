@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "manifest/worker.h"
@@ -19,6 +20,9 @@ struct Wish {
   std::string version;
   std::string named_by;  // "--torch", "PEAKBENCH_TORCH"
 };
+
+// 2.11.0+cu130: 2, 11, 0; to be compared by.
+std::tuple<int, int, int> numbers_of(const std::string& version);
 
 // The git revision and the release agree. The local part (+cu130, +cpu) may differ: a worker links
 // nothing of CUDA itself.
@@ -40,6 +44,9 @@ std::vector<Candidate> candidates(const std::vector<WorkerFolder>& workers,
 // release, then the one that was built with this very version, then the one for the same CUDA.
 std::optional<Candidate> choose(const std::vector<Candidate>& all, const Wish& wish,
                                 const TorchFound& environment);
+
+// Of those that can be used, 2.11.0, oldest first and each once.
+std::vector<std::string> releases_of(const std::vector<Candidate>& all);
 
 // One sentence or two: which PyTorch was found and where, which workers there are, what to do, and
 // what works without one.

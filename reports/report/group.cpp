@@ -13,10 +13,12 @@ namespace {
 using result::CaseResult;
 using result::Run;
 
-// In all that rows differ in but the stack: in a table of several releases the first is compared
-// with.
-bool same_in_rows(const result::Setting& a, const result::Setting& b) {
-  return a.torch == b.torch && a.build == b.build;
+// In a table of several releases or builds the first is compared with.
+bool may_be_reference(const result::Setting& setting, const Group& group, const Run& run) {
+  const auto& first = group.cases.front()->spec;
+  if (setting.torch != first.torch || setting.build != first.build) return false;
+  if (facts_of(setting.kind).has_stack) return stack_text(setting) == run.reference;
+  return !build_text(setting).empty();
 }
 
 }  // namespace
@@ -31,9 +33,7 @@ std::vector<Group> group_cases(const std::vector<Run>& runs) {
       if (is_new) groups.push_back({.run = &run});
       Group& group = groups[found->second];
       group.cases.push_back(&result);
-      if (!facts_of(result.spec.kind).has_stack || stack_text(result.spec) != run.reference ||
-          !same_in_rows(result.spec, group.cases.front()->spec))
-        continue;
+      if (!may_be_reference(result.spec, group, run)) continue;
       if (ran(result)) group.reference = &result;
       if (result.out_of_memory && result.out_of_memory->needed_allocated_bytes)
         group.reference_out = &result;
@@ -51,6 +51,20 @@ std::optional<std::int64_t> reference_peak(const Group& group) {
   if (group.reference) return peak_of(*group.reference);
   if (group.reference_out) return group.reference_out->out_of_memory->needed_allocated_bytes;
   return std::nullopt;
+}
+
+const CaseResult* build_before(const Group& group, const CaseResult& result) {
+  const auto name = [](result::Setting setting) {
+    setting.torch.clear();
+    setting.build.clear();
+    return row_name(setting);
+  };
+  const CaseResult* before = nullptr;
+  for (const CaseResult* one : group.cases) {
+    if (one == &result) return before;
+    if (ran(*one) && name(one->spec) == name(result.spec)) before = one;
+  }
+  return nullptr;
 }
 
 bool ran(const CaseResult& result) { return result.status == result::Status::kOk; }

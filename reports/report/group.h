@@ -28,6 +28,9 @@ struct Group {
 // a limit.
 std::optional<std::int64_t> reference_peak(const Group& group);
 
+// The same case as the release or build before it ran it; nullptr where there is none.
+const result::CaseResult* build_before(const Group& group, const result::CaseResult& result);
+
 std::vector<Group> group_cases(const std::vector<result::Run>& runs);
 
 bool ran(const result::CaseResult& result);             // to its end

@@ -175,6 +175,15 @@ std::string sentences(const GroupView& group, int width) {
   return out;
 }
 
+// Of what is run with several releases or builds: what differs from the one before.
+std::string reasons(const GroupView& group, int width) {
+  std::string out;
+  for (const RowView& row : group.rows)
+    if (!row.build.empty() && !row.is_reference && !row.why.empty())
+      out += wrapped(row.strategy + ": " + row.why, width);
+  return out;
+}
+
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -203,8 +212,8 @@ std::string group_text(const GroupView& group, int width) {
                             : "Emulated card: the allocator's own bytes, no times.",
             width));
   const Table table = table_of(group, width);
-  return out + table.text() + sentences(group, width) + figure_notes(group, width) +
-         training_notes(group, table, width) + warnings(group, width) +
+  return out + table.text() + sentences(group, width) + reasons(group, width) +
+         figure_notes(group, width) + training_notes(group, table, width) + warnings(group, width) +
          timing_notes(group, table, width);
 }
 
@@ -214,7 +223,7 @@ std::string main_table(const result::Run& run, int width) { return main_table(ru
 
 std::string main_table(const result::Run& run, int width, const std::string& folder) {
   const std::vector<result::Run> runs{run};
-  const ReportView view = make_view(runs, read_anatomies_of_programs(runs, {folder}));
+  const ReportView view = make_view(runs, read_anatomies_for_terminal(runs, {folder}));
   std::string out;
   for (const GroupView& group : view.groups)
     out += (out.empty() ? "" : "\n") + group_text(group, std::max(width, 20));

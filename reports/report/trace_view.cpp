@@ -274,13 +274,15 @@ Anatomies read_anatomies(const std::vector<result::Run>& runs,
   return anatomies;
 }
 
-Anatomies read_anatomies_of_programs(const std::vector<result::Run>& runs,
-                                     const std::vector<std::string>& folders) {
+Anatomies read_anatomies_for_terminal(const std::vector<result::Run>& runs,
+                                      const std::vector<std::string>& folders) {
+  const auto is_shown = [](const result::CaseResult& result) {
+    return result::facts_of(result.spec.kind).has_lines || !build_text(result.spec).empty();
+  };
   Anatomies anatomies;
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (const result::CaseResult& result : runs[i].cases)
-      if (!folders[i].empty() && result::facts_of(result.spec.kind).has_lines &&
-          result::has_trace(result))
+      if (!folders[i].empty() && is_shown(result) && result::has_trace(result))
         anatomies.emplace(&result, read_case(result, folders[i], false, false));
   return anatomies;
 }

@@ -175,9 +175,10 @@ using Anatomies = std::map<const result::CaseResult*, CaseAnatomy>;
 // `with_data`: for the interactive chart, too.
 Anatomies read_anatomies(const std::vector<result::Run>& runs,
                          const std::vector<std::string>& folders, bool with_data);
-// Of programs alone, without data: for a terminal, which shows nothing of the others' traces.
-Anatomies read_anatomies_of_programs(const std::vector<result::Run>& runs,
-                                     const std::vector<std::string>& folders);
+// Of programs, and of what is run with several releases or builds, without data: a terminal shows
+// nothing of the others' traces.
+Anatomies read_anatomies_for_terminal(const std::vector<result::Run>& runs,
+                                      const std::vector<std::string>& folders);
 
 // From an open trace; throws TraceError where it does not add up.
 CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole);

@@ -54,8 +54,11 @@ void add_anatomy(const result::CaseResult& result, const Group& group, const Ana
     return;
   }
   row.waterfall = waterfall_view(*reference, *own);
-  row.why = printable(explain(reference->anatomy, own->anatomy, row_name(group.reference->spec),
-                              row_name(result.spec), causes_in_its_phase(*reference, *own)));
+  const auto* before = build_before(group, result);
+  const CaseAnatomy* from = before ? find(anatomies, before) : nullptr;
+  if (!from) from = reference, before = group.reference;
+  row.why = printable(explain(from->anatomy, own->anatomy, row_name(before->spec),
+                              row_name(result.spec), causes_in_its_phase(*from, *own)));
 }
 
 }  // namespace peakbench::reports

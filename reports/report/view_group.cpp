@@ -133,8 +133,8 @@ void add_heading(const Group& group, bool names_run, GroupView& view) {
     });
   if (names_run) view.run_title = printable(group.run->title);
   view.row_heading = row_heading(group);
-  view.reference = printable(group.reference ? row_name(group.reference->spec)
-                                             : group.run->reference);
+  view.reference =
+      printable(group.reference ? row_name(group.reference->spec) : group.run->reference);
   for (const CaseResult* result : group.cases)
     if (result->emulation) view.card = printable(result->emulation->card);
   view.cards = cards_of(group);

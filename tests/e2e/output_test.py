@@ -27,6 +27,7 @@ PRINTS = {
     "gate": ["gate", "out", "other", "--json"],
     "ab": ["ab", "INSTALLED", "INSTALLED", "--model", "tiny", "--strategy", "baseline", "--pairs", "2", "--steps", "2",
            "--out", "ab", "--overwrite", "--json"],
+    "releases": None,  # needs two PyTorchs
     "history": None,
     "history add": ["history", "add", "out", "--json"],
     "history list": ["history", "list", "--json"],

@@ -473,6 +473,96 @@ elif words[0] == "--install":
 """
 
 
+# Has every torch 7.x that is asked for; the newest is 7.9.0.
+PIP = """import json, os, pathlib, re, sys
+root = pathlib.Path("{root}")
+words = sys.argv[1:]
+with open(root / "pip-calls", "a", encoding="utf-8") as calls:
+    print(*words, file=calls)
+wanted = [word for word in words if re.match("torch(==|$)", word)]
+version = (wanted[0].partition("==")[2].replace(".*", ".1") or "7.9.0") if wanted else ""
+if wanted and not version.startswith("7."):
+    print(f"ERROR: No matching distribution found for {{wanted[0]}}", flush=True)
+    sys.exit(1)
+if "--report" in words:
+    report = dict(install=[dict(metadata=dict(version=version))])
+    pathlib.Path(words[words.index("--report") + 1]).write_text(json.dumps(report), encoding="utf-8")
+elif (root / "full").exists():
+    print("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", flush=True)
+    sys.exit(1)
+elif wanted:
+    torch = pathlib.Path(words[words.index("--target") + 1]) / "torch"
+    torch.mkdir(parents=True)
+    (torch / "version.py").write_text(f"__version__ = '{{version}}+cu130'\\ncuda = '13.0'\\nhip = None\\ngit_version = 'g'\\n", encoding="utf-8")
+"""
+
+
+class Releases(Workers):
+    """Programs with several PyTorchs, which a pip of our own installs."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_python()
+        pip = self.folder / "env/site-packages/pip"
+        pip.mkdir(parents=True)
+        (pip / "__init__.py").write_text("", encoding="utf-8")
+        (pip / "__main__.py").write_text(PIP.format(root=self.folder), encoding="utf-8")
+        (self.folder / "train.py").write_text("", encoding="utf-8")
+        self.releases = self.cache / "peakbench/releases"
+
+    def dry(self, *arguments, **more):
+        return self.peakbench("releases", "--dry-run", "--json", *arguments, **more)
+
+    def calls(self):
+        calls = (self.folder / "pip-calls").read_text(encoding="utf-8").splitlines()
+        (self.folder / "pip-calls").unlink()
+        return calls
+
+    def test_each_is_installed_once(self):
+        done = self.dry("--torch", "7.2,7.5.3", "--", "python3", "train.py", "--torch", "x")
+        self.assertEqual([case["id"] for case in json.loads(done.stdout)["cases"]],
+                         [f"program/train.py/emulated:h100-80gb/torch-{version}" for version in ("7.2.1", "7.5.3")])  # fmt: skip
+        self.assertIn("Installing PyTorch 7.2.1 without NVIDIA's packages", done.stderr)
+        calls = self.calls()
+        self.assertEqual([call.count("--dry-run") for call in calls], [1, 0, 0, 1, 0, 0])
+        self.assertIn("--no-deps", calls[1])
+        self.assertIn("nvidia-cuda-runtime==13.*", calls[2])
+        self.dry("--torch", "7.2,7.5", "train.py")
+        self.assertFalse((self.folder / "pip-calls").exists(), "both are there")
+        self.dry("--torch", "7.2,newest", "train.py")
+        self.assertIn(" torch", self.calls()[0])
+        self.assertEqual(len(list(self.releases.glob("torch-*/site-packages/torch/version.py"))), 3)
+
+    def test_the_environments_is_taken_as_it_is(self):
+        self.environment_of(*self.here)
+        self.dry("--torch", f"{self.here[0].partition('+')[0]},7.2", "--", "python3", "train.py")
+        self.assertEqual(len(self.calls()), 3)
+        self.dry("--", "python3", "train.py")
+        self.assertIn("--report", self.calls()[0], "the environment's and the newest")
+
+    def test_requirements_are_beside_each(self):
+        (self.folder / "more.txt").write_text("timm\n", encoding="utf-8")
+        self.dry("--torch", "7.2,7.5", "--requirements", "more.txt", "--", "python3", "train.py")
+        self.assertEqual(sum("--requirement more.txt" in call for call in self.calls()), 2)
+        self.dry("--torch", "7.2", "--", "python3", "train.py")
+        self.assertEqual(len(self.calls()), 3, "without them it is another environment")
+
+    def test_what_cannot_be_had_is_said_and_nothing_is_left(self):
+        self.fails("releases", "--torch", "8.1,7.2", "train.py", says=["PyTorch 8.1 could not be installed", "No matching distribution", "install.log"])
+        (self.folder / "full").touch()
+        done = self.peakbench("releases", "--torch", "7.2", "train.py", exit_code=2)
+        self.assertIn("peakbench: PyTorch 7.2 could not be installed", done.stderr)
+        self.assertIn("No space left on device", done.stderr)
+        self.assertEqual([one.name for one in self.releases.iterdir() if one.is_dir()], [])
+        (self.folder / "full").unlink()
+        done = self.peakbench("releases", "--torch", "7.2,7.2.1", "train.py", exit_code=2)
+        self.assertIn("--torch 7.2.1: it is PyTorch 7.2.1, which 7.2 names already", done.stderr)
+        self.fails("releases", "train.py", says=["has no PyTorch: name the releases: --torch 2.6,2.11,newest"])
+        self.fails("releases", "one.toml", "two.toml", says=["one suite at a time"])
+        self.fails("releases", says=["there is no worker for any PyTorch that is here"])
+        self.fails("releases", "--torch", "7.2", "--build", "x", "train.py", says=["--build: a program has no worker"])
+
+
 class Building(Workers):
     """With a script in the place of CMake, that installs what lies in `made`."""
 
