@@ -154,11 +154,13 @@ std::string build_text(const result::Setting& setting) {
   return text;
 }
 
+std::string name_alone(const result::Setting& setting) {
+  return facts_of(setting.kind).has_stack ? stack_text(setting) : selection_text(setting.model);
+}
+
 std::string row_name(const result::Setting& setting) {
-  const auto name =
-      facts_of(setting.kind).has_stack ? stack_text(setting) : selection_text(setting.model);
   const auto build = build_text(setting);
-  return build.empty() ? name : fmt::format("{} ({})", name, build);
+  return build.empty() ? name_alone(setting) : fmt::format("{} ({})", name_alone(setting), build);
 }
 
 }  // namespace peakbench::reports

@@ -27,8 +27,9 @@ using result::selection_text;                            // lora,rank=16
 std::string stack_text(const result::Setting& setting);  // lora,rank=16+checkpointing
 // What ran it, where the run has several: "PyTorch 2.15.0"; else empty.
 std::string build_text(const result::Setting& setting);
-// What a case is called among those of its group: its stack or, where its kind has none, its model,
-// and what ran it.
+// What a case is called among those of its group: its stack or, where its kind has none, its model;
+// and with what ran it.
+std::string name_alone(const result::Setting& setting);
 std::string row_name(const result::Setting& setting);
 
 }  // namespace peakbench::reports

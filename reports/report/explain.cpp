@@ -98,10 +98,9 @@ struct Change {
   std::int64_t bytes;
 };
 
-// What matters of the difference: one percent of the larger side, at most four categories.
-std::vector<Change> changes(const Moment& from, const Moment& to) {
+// Of at least so many bytes, and at most four categories.
+std::vector<Change> changes_of(const Moment& from, const Moment& to, std::int64_t least) {
   std::vector<Change> found;
-  const auto least = std::max(from.allocated_bytes, to.allocated_bytes) / 100;
   for (std::size_t i = 0; i < kCategoryCount; ++i) {
     const auto bytes = of_category(to.breakdown, i) - of_category(from.breakdown, i);
     if (bytes != 0 && std::llabs(bytes) >= least)
@@ -112,6 +111,19 @@ std::vector<Change> changes(const Moment& from, const Moment& to) {
   });
   constexpr std::size_t kMost = 4;
   if (found.size() > kMost) found.resize(kMost);
+  return found;
+}
+
+// A tenth of a percent is not a saving that anyone would use a strategy for.
+bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent_change(from, to)) < 0.1; }
+
+// What matters of the difference: one percent of the larger side; where nothing is as much and the
+// whole has changed, a quarter of that.
+std::vector<Change> changes(const Moment& from, const Moment& to) {
+  const auto before = from.allocated_bytes, after = to.allocated_bytes;
+  auto found = changes_of(from, to, std::max(before, after) / 100);
+  if (found.empty() && !same(before, after))
+    found = changes_of(from, to, std::llabs(after - before) / 4);
   return found;
 }
 
@@ -144,9 +156,6 @@ const Moment* in_phase(const Anatomy& anatomy, Phase phase) {
   if (found) return &*found;
   return anatomy.peak.phase == phase ? &anatomy.peak : nullptr;
 }
-
-// A tenth of a percent is not a saving that anyone would use a strategy for.
-bool same(std::int64_t from, std::int64_t to) { return std::fabs(percent_change(from, to)) < 0.1; }
 
 // The strategy in the phase of the reference's peak, without a full stop.
 std::string change_there(const Anatomy& reference, const Anatomy& strategy,

@@ -54,15 +54,10 @@ std::optional<std::int64_t> reference_peak(const Group& group) {
 }
 
 const CaseResult* build_before(const Group& group, const CaseResult& result) {
-  const auto name = [](result::Setting setting) {
-    setting.torch.clear();
-    setting.build.clear();
-    return row_name(setting);
-  };
   const CaseResult* before = nullptr;
   for (const CaseResult* one : group.cases) {
     if (one == &result) return before;
-    if (ran(*one) && name(one->spec) == name(result.spec)) before = one;
+    if (ran(*one) && name_alone(one->spec) == name_alone(result.spec)) before = one;
   }
   return nullptr;
 }

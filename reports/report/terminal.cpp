@@ -54,9 +54,12 @@ std::string with_unit(const std::optional<BytesView>& bytes) {
 std::vector<Column> columns_of(const GroupView& group, int width) {
   constexpr int kWide = 80;
   const std::string peak = width < kWide ? "" : "peak ";
-  std::vector<Column> columns{
-      {peak + "allocated", 0, [](const RowView& row) { return with_unit(row.peak); }},
-      {"memory", 1, delta}};
+  std::vector<Column> columns;
+  if (std::ranges::any_of(group.rows, [](const RowView& row) { return !row.build.empty(); }))
+    columns.push_back({"ran with", 0, [](const RowView& row) { return row.build; }});
+  columns.insert(columns.end(),
+                 {{peak + "allocated", 0, [](const RowView& row) { return with_unit(row.peak); }},
+                  {"memory", 1, delta}});
   if (group.has_reserved)
     columns.push_back(
         {peak + "reserved", 2, [](const RowView& row) { return with_unit(row.reserved); }});
@@ -197,7 +200,7 @@ Table table_of(const GroupView& group, int width) {
     headings.push_back({column.heading, column.importance, /*right=*/true});
   std::vector<TableRow> rows;
   for (const RowView& row : group.rows) {
-    TableRow cells{{row.strategy}, row.ok ? "" : outcome(row)};
+    TableRow cells{{row.name}, row.ok ? "" : outcome(row)};
     for (const Column& column : columns) cells.cells.push_back(column.cell(row));
     rows.push_back(std::move(cells));
   }

@@ -224,10 +224,11 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
   row.id = printable(result.spec.id);
   row.strategy = printable(row_name(result.spec));
   row.short_name = fit_middle(row.strategy, 30);
+  row.name = printable(name_alone(result.spec));
   row.parts = parts_view(result.spec);
   row.build = printable(build_text(result.spec));
   if (row.parts.empty())
-    row.parts = {{.name = row.strategy, .base = row.strategy, .options = "", .first = true}};
+    row.parts = {{.name = row.name, .base = row.name, .options = "", .first = true}};
   row.is_reference = &result == group.reference || &result == group.reference_out;
   row.ok = ran(result);
   row.status = result::to_string(result.status);

@@ -121,7 +121,8 @@ struct SpaceView {
 };
 
 struct RowView {
-  std::string index, number, anchor, id, strategy, build, short_name, status, status_label, reason;
+  std::string index, number, anchor, id, strategy, name, build, short_name, status, status_label,
+      reason;
   std::string bar, peak_phase, peak_step, steps;
   std::string step_ms, step_min_ms, step_p90_ms, step_count, step_percent;
   std::string samples_per_second, tokens_per_second, clock, threads, throughput_reason;
@@ -154,6 +155,7 @@ struct RowView {
         {"id", id, "The case id"},
         {"strategy", strategy,
          "The stack as in the case id, and what ran it where there are several"},
+        {"name", name, "The stack or the program alone"},
         {"build", build, "What ran it, \"PyTorch 2.15.0\"; empty where the run has one"},
         {"short", short_name, "The stack, cut to fit a drawing"},
         {"parts", parts, "The stack's strategies, one text each"},

@@ -9,6 +9,8 @@
 #include "reports/analysis/environment.h"
 #include "reports/render/words.h"
 #include "reports/report/figures.h"
+#include "reports/report/group.h"
+#include "result/axes.h"
 #include "result/selection_text.h"
 #include "units/bytes.h"
 
@@ -39,6 +41,58 @@ TEST(View, OneTableForCasesThatDifferByStrategyOnly) {
   EXPECT_TRUE(view["groups"][1]["emulated"]);
   EXPECT_FALSE(view["groups"][1]["has_throughput"]) << "an emulated card never has one";
   EXPECT_TRUE(view["mixed"]);
+}
+
+// The tutorial's first table, each case by two releases of PyTorch.
+result::Run run_of_two_releases() {
+  auto run = golden::tutorial_run();
+  const auto table = result::table_of(run.cases.front().spec);
+  std::vector<result::CaseResult> cases;
+  for (const auto& one : run.cases) {
+    if (result::table_of(one.spec) != table || !one.memory) continue;
+    for (const char* release : {"2.11.0", "2.15.0"}) {
+      auto& made = cases.emplace_back(one);
+      made.spec.torch = release;
+      made.spec.id += std::string("/torch-") + release;
+      if (made.spec.torch == "2.15.0") made.memory->peak_allocated_bytes -= 1 << 20;
+    }
+  }
+  run.cases = std::move(cases);
+  return run;
+}
+
+TEST(View, ReleasesAreRowsOfOneTable) {
+  const auto run = run_of_two_releases();
+  const json view = view_of(run);
+  ASSERT_EQ(view["groups"].size(), 1U);
+  const auto& rows = view["groups"][0]["rows"];
+  ASSERT_EQ(rows.size(), run.cases.size());
+  EXPECT_EQ(rows[0]["strategy"], "baseline (PyTorch 2.11.0)");
+  EXPECT_EQ(rows[1]["build"], "PyTorch 2.15.0");
+  EXPECT_TRUE(rows[0]["is_reference"]);
+  EXPECT_FALSE(rows[1]["is_reference"]) << "the reference is one release's";
+  EXPECT_EQ(rows[1]["delta"]["bytes"], "−1,048,576");
+}
+
+TEST(View, ACaseIsComparedWithTheReleaseBefore) {
+  const std::vector runs{run_of_two_releases()};
+  const auto group = group_cases(runs).front();
+  EXPECT_EQ(build_before(group, *group.cases[0]), nullptr);
+  EXPECT_EQ(build_before(group, *group.cases[1]), group.cases[0]);
+  EXPECT_EQ(build_before(group, *group.cases[2]), nullptr) << "another stack";
+  EXPECT_EQ(build_before(group, *group.cases[3]), group.cases[2]);
+}
+
+TEST(View, AProgramsReleasesAreATable) {
+  auto run = run_of_two_releases();
+  for (auto& one : run.cases) {
+    one.spec.kind = result::CaseKind::kProgram;
+    one.spec.model = {result::stack_text(one.spec.strategies), json::object()};
+    one.spec.strategies.clear();
+  }
+  const json view = view_of(run);
+  EXPECT_EQ(view["groups"].size(), run.cases.size() / 2);
+  EXPECT_EQ(view["groups"][0]["rows"][1]["delta"]["bytes"], "−1,048,576");
 }
 
 TEST(View, DifferencesAreAgainstTheReference) {
