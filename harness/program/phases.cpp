@@ -159,6 +159,7 @@ class Phases {
       case Mark::kDifferentiates:
       case Mark::kCopyBegins:
       case Mark::kCopyEnds:
+      case Mark::kJoins:
         return;  // no phase begins with them
       case Mark::kCaptureEnds:
         return scope(ScopeKind::kCapture, true, mark);

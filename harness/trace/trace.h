@@ -40,7 +40,7 @@ enum class Phase : std::uint8_t {
 inline constexpr std::size_t kPhaseCount = 8;
 
 // What the recipe says a storage is, and PyTorch of what its library handles hold. kKept: what a
-// strategy keeps for itself; kCommunication: what a program's collectives send and receive.
+// strategy keeps for itself, or a program's buffer that torch.cat makes anew; kCommunication: what a program's collectives send and receive.
 // Everything else is decided from lifetimes (trace/lifetimes.h).
 enum class Role : std::uint8_t {
   kParameter,

@@ -12,7 +12,7 @@ namespace peakbench::analysis {
 
 enum class FindingKind : std::uint8_t {
   kOutOfMemory,  // what was asked for, by which line, and what filled the card
-  kGrowth,       // every step begins with more than the one before
+  kGrowth,       // every step begins with more than the one before, or a buffer grows
   kEvaluation,   // activations whose graph no backward runs are alive at the peak
   kKept,         // what a line allocated in three steps or more is all alive
   kConversion,   // copies in a larger dtype are alive at the peak

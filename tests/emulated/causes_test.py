@@ -175,6 +175,25 @@ for step in range(20):
     x = torch.randn({rows}, 1024, device="cuda")
     step_of(net(x).square().mean())
 """
+# A buffer of features, each 8 MiB.
+BANK = """
+net = mlp(2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+bank = {first}
+for step in range(12):
+    {before}
+    feats = net(torch.randn(2048, 1024, device="cuda"))
+    {within}
+    step_of(feats.square().mean())
+    {after}
+"""
+
+
+def bank(first="torch.empty(0, 1024, device='cuda')", **where):
+    return BANK.format(**{"first": first, "before": "pass", "within": "pass", "after": "pass", **where})
+
+
+GROWS = r"^A buffer grows by 8.0 MiB {often}, to .* of the peak's .*: torch.cat makes it anew at train.py:\d+.*; is it meant to have no limit\?$"
 GATHERED = """
 net = nn.Linear(64, 32768).cuda()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -212,6 +231,42 @@ LOOK_ALIKES = {
         None,
     ),
     "steps of two lengths": (LENGTHS.format(rows="4096 if step % 2 else 2048"), "inputs are larger|^The peak is "),
+    "a buffer that grows from an empty one": (bank(after="bank = torch.cat([bank, feats.detach()])"), GROWS.format(often="a step")),
+    "a buffer that grows from a full one without gradients": (
+        bank("torch.randn(4096, 1024, device='cuda')", after="with torch.no_grad(): bank = torch.cat([feats, bank])"),
+        GROWS.format(often="a step"),
+    ),
+    "a buffer that grows before backward": (bank(within="bank = torch.cat([bank, feats.detach()])"), GROWS.format(often="a step")),
+    "a buffer that grows by batches": (
+        bank(before="x = torch.randn(2048, 1024, device='cuda'); bank = torch.cat([bank, x])"),
+        GROWS.format(often="a step"),
+    ),
+    "a buffer of a function that grows in every other step": (
+        "def push(rows, bank): return torch.vstack((F.normalize(rows.detach(), dim=1), bank))\n"
+        + bank(after="if step % 2 == 0: bank = push(feats, bank)"),
+        GROWS.format(often="now and then"),
+    ),
+    "a buffer that has a limit": (bank(after="bank = torch.cat([bank, feats.detach()])[-8192:]"), None),
+    "a buffer that is emptied now and then": (
+        bank(after="bank = torch.cat([bank[:0] if step % 4 == 0 else bank, feats.detach()])"),
+        None,
+    ),
+    "a buffer that another one follows": (
+        bank(after="bank = torch.cat([bank, feats.detach()])\n    if step == 5: bank = torch.empty(0, 1024, device='cuda')"),
+        None,
+    ),
+    "lengths that grow, joined on the host": (
+        LENGTHS.format(rows="8").replace("x = torch.randn(8, 1024, device=\"cuda\")", "x = torch.cat([torch.randn(512 * (step + 1), 1024)] * 2).to('cuda')"),
+        "inputs are larger than other steps'",
+    ),
+    "lengths that grow, joined on the card": (
+        LENGTHS.format(rows="8").replace("x = torch.randn(8, 1024, device=\"cuda\")", "x = torch.cat([torch.randn(512 * (step + 1), 1024, device='cuda')] * 2)"),
+        "inputs are larger than other steps'",
+    ),
+    "a batch that is joined row by row": (
+        LENGTHS.format(rows="0").replace("\n    step_of", "\n    for _ in range(step + 1): x = torch.cat([x, torch.randn(512, 1024, device='cuda')])\n    step_of"),
+        "inputs are larger than other steps'",
+    ),
     "outputs of an evaluation are gathered": (
         GATHERED.format(call='out = net(torch.randn(256, 64, device="cuda")); gathered = out if gathered is None else torch.cat((gathered, out))'),
         r"^The peak is .* allocated, in evaluation \(step 2\): .* is activations made at train.py:\d+\.$",
@@ -425,6 +480,8 @@ class Causes(TracedPrograms):
                     self.assertEqual([line[:12] for line in told], ["The peak is "], told)
                 else:
                     self.assertRegex("\n".join(told), re.compile(expected, re.MULTILINE))
+                if name.startswith("a buffer"):
+                    self.assertNotIn("inputs are larger", "\n".join(told))
 
 
 if __name__ == "__main__":
