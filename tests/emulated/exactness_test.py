@@ -218,6 +218,16 @@ class ExactnessTest(unittest.TestCase):
         self.assertRegex(self.verdict["conditions"][0], r"read integer values that are not known and, as its source shows, only logged \(3 times\)")
         self.assertEqual(self.emulate(read + "if right < 0:\n    torch.zeros(1 << 28, device='cuda')"), "unreliable", self.said)
 
+    def test_integers_that_another_file_reads_are_no_condition(self):
+        helpers = "import torch\ndef use(run):\n    return torch.zeros(1 << 20, device='cuda') if run.n > 5 else None\n"
+        read = UNKNOWN + "import sys\nsys.path.insert(0, FOLDER)\nimport helpers\nclass Run:\n    def step(self):\n        self.n = (x > 0).sum().item()\nrun = Run()\nrun.step()\nprint(run.n)\n"
+        with tempfile.TemporaryDirectory(prefix="peakbench-helpers-") as folder:
+            pathlib.Path(folder, "helpers.py").write_text(helpers, encoding="utf-8")
+            read = read.replace("FOLDER", repr(folder))
+            self.assertEqual(self.emulate(read + "torch.zeros(8, device='cuda')"), "exact if", self.said)
+            self.assertIn("only logged", self.verdict["conditions"][0])
+            self.assertEqual(self.emulate(read + "helpers.use(run)"), "unreliable", self.said)
+
     def test_numbers_that_are_printed_at_the_end_change_nothing(self):
         for read, kind in (("print('loss', x.mean().item())", "exact"), ("print((x > 0).sum().item())", "exact"),
                            ("v = x.mean().item()\nprint(v)\nif v < 0:\n    torch.zeros(1 << 28, device='cuda')", "exact if"),
