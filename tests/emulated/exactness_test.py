@@ -250,6 +250,32 @@ class ExactnessTest(unittest.TestCase):
         self.emulate(UNKNOWN, options=options)
         self.assertNotIn("second_guess", self.verdict)
 
+    def test_both_sides_of_what_is_compared_are_tried(self):
+        unknown = "import torch\nx, y = torch.randn(2048, 2048, device='cuda'), torch.randn(2000, 2000, device='cuda')\n"
+        small = "import torch\nx, y = torch.randn(8, device='cuda'), torch.randn(8, device='cuda')\n"
+        counts, sizes = "a, b = (x > 0).sum().item(), (y > 0).sum().item()\n", "a, b = len(x[x > 0]), len(y[y > 0])\n"
+        for read, condition, runs in ((unknown + counts, "a > b", 3), (unknown + counts, "b > a", 3), (unknown + counts, "a > 0 and a < x.numel()", 3),
+                                      (small + counts, "a > b", 3), (small + counts, "b > a", 3), (unknown + sizes, "a > b", 4), (unknown + sizes, "b > a", 4),
+                                      (unknown, "x.mean().item() > y.mean().item()", 2), (unknown, "x.mean().item() < y.mean().item()", 2),
+                                      (unknown, "x.sum() > y.sum()", 2), (unknown, "not (x.sum() > y.sum())", 2), (unknown, "torch.equal(x, x * 2)", 2)):  # fmt: skip
+            with self.subTest(condition, runs=runs, read=read):
+                kind = self.emulate(f"{read}if {condition}:\n    torch.zeros(1 << 26, device='cuda')", options=("--second-guess", str(runs)))
+                self.assertEqual(kind, "unreliable", self.said)
+                self.assertEqual((self.verdict["second_guess"]["same"], self.verdict["second_guess"]["problem"]), (False, ""))
+                self.assertGreaterEqual(max(self.verdict["second_guess"]["peak_bytes"]), 1 << 28)
+                self.assertLess(min(self.verdict["second_guess"]["peak_bytes"]), 1 << 28)
+
+    def test_too_few_runs_are_not_the_same(self):
+        read = UNKNOWN + "a, b = (x > 0).sum().item(), (x > 1).sum().item()\nkept = torch.zeros(8 if a > b else 16, device='cuda')"
+        for runs, same in ((1, False), (2, False), (3, True)):
+            with self.subTest(runs):
+                kind = self.emulate(read, options=("--second-guess", str(runs)))
+                self.assertEqual((kind, self.verdict["second_guess"]["same"]), ("exact if" if same else "unreliable", same), self.said)
+        self.emulate(read, options=("--second-guess", "2"))
+        self.assertEqual(self.verdict["second_guess"]["problem"], "2 further runs do not try both orders of the numbers that it reads, as --second-guess 3 does")
+        self.emulate(read)
+        self.assertIn("--second-guess 3 runs the program again", self.verdict["advice"][0])
+
     def test_what_other_values_are_not_made_up_for_is_not_the_same(self):
         for read in ("int((x > -9).sum()) * 4", "int((x > 0).sum(dtype=torch.int32)) * 4", "torch.count_nonzero(x) * 4", "x[x > 0].numel() * 4",
                      "int((x.cpu() > 0).sum())", "int((x * 100).long().max())"):  # fmt: skip
