@@ -19,7 +19,7 @@ enum class FindingKind : std::uint8_t {
   kFrozen,       // copies in a smaller dtype of frozen parameters are alive at the peak
   kElsewhere,    // optimizer state of parameters on another device is alive at the peak
   kInputs,       // the step of the peak has larger inputs than the others
-  kModels,       // parameters of the same names, made again between steps, are all alive
+  kModels,       // parameters of the same names, made anew between steps, are all alive
   kReserved,     // far more is reserved than allocated, and every step has another size
 };
 const char* to_string(FindingKind kind);  // "out_of_memory", "growth", ...

@@ -209,6 +209,36 @@ LOOK_ALIKES = {
         FOLDS.format(model="net = mlp(2); done.append(net)"),
         r"^Parameters made 4 times at train.py:\d+ .*, with steps between, are all alive: the 3 earlier sets hold .* of the peak's .*; are they still needed, or ",
     ),
+    "models of unlike sizes are kept": (
+        FOLDS.format(model="net = mlp(2, (fold + 1) * 512); done.append(net)").replace("torch.randn(64, 1024", "torch.randn(64, (fold + 1) * 512"),
+        r"^Parameters made 4 times at train.py:\d+ .*, with steps between, are all alive: the 3 earlier sets hold 28.0 MiB of the peak's .*; are they still needed, or ",
+    ),
+    "models of unlike depths are kept": (
+        FOLDS.format(model="net = mlp(1 + fold); done.append(net)"),
+        r"^Parameters made 4 times at train.py:\d+ .*, with steps between, are all alive: the 3 earlier sets hold 24.0 MiB of the peak's .*; are they still needed, or ",
+    ),
+    "models of earlier folds are kept with their optimizers": (
+        FOLDS.format(model="net = mlp(2); done.append(net)").replace("torch.optim.SGD(net.parameters(), lr=0.1)", "torch.optim.Adam(net.parameters()); done.append(optimizer)"),
+        r"the 3 earlier sets hold 24.0 MiB of the peak's .*, and 48.1 MiB is optimizer state of theirs; are they still needed, or ",
+    ),
+    "models of earlier folds are kept with the optimizers of others": (
+        FOLDS.format(model="net, other = mlp(2), mlp(2); done.append(net); done.append(torch.optim.Adam(other.parameters()))").replace(
+            "        step_of", "        other(torch.randn(64, 1024, device='cuda')).mean().backward(); done[-1].step()\n        step_of"
+        ),
+        r"the 3 earlier sets hold 48.1 MiB of the peak's [^,]*; are they still needed, or ",
+    ),
+    "models of earlier folds are kept without their optimizers": (
+        FOLDS.format(model="optimizer = None; net = mlp(2); done.append(net)").replace("torch.optim.SGD(net.parameters(), lr=0.1)", "torch.optim.Adam(net.parameters())"),
+        r"the 3 earlier sets hold 24.0 MiB of the peak's [^,]*; are they still needed, or ",
+    ),
+    "a network that gets blocks, and its optimizer": (
+        FOLDS.format(model="done = done or mlp(1); done.append(mlp(1)[0]); net = done").replace("torch.optim.SGD(net.parameters(), lr=0.1)", "torch.optim.Adam(net.parameters())"),
+        None,
+    ),
+    "models of unlike sizes are let go": (
+        FOLDS.format(model="net = mlp(2, (fold + 1) * 512)").replace("torch.randn(64, 1024", "torch.randn(64, (fold + 1) * 512"),
+        None,
+    ),
     "models of earlier folds are let go": (FOLDS.format(model="net = mlp(2)"), None),
     "a network that grows": (
         FOLDS.format(model="done.append(nn.Linear(1024, 1024).cuda()); net = nn.Sequential(*done)"),
@@ -345,6 +375,60 @@ for step in range(3):
     "outputs of an evaluation, with their graphs": (
         EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")))'),
         r"^.* is activations of an evaluation, kept for a backward that never comes: ",
+    ),
+    "an evaluation without eval() that records gradients": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")))').replace("net.eval()", "pass"),
+        r"^.* is activations of an evaluation, kept for a backward that never comes: .*made at train.py:\d+.*; was torch.no_grad\(\) forgotten\?",
+    ),
+    "an evaluation without eval() whose loss is added up": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")).square().mean())').replace("net.eval()", "pass"),
+        r"^.* is activations of an evaluation, kept for a backward that never comes: ",
+    ),
+    "an evaluation without eval() and without gradients": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(torch.no_grad()(net)(torch.randn(4096, 1024, device="cuda")))').replace("net.eval()", "pass"),
+        None,
+    ),
+    "outputs of one line without eval(), detached": (
+        EVALUATION.format(net="nn.Linear(1024, 1024).cuda()", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")).detach())').replace("net.eval()", "pass"),
+        None,
+    ),
+    "two calls of a step with one backward": (
+        PLAIN.format(rows=4096, then="; out = out + net(x.flip(0))").replace("range(9)", "range(3)"),
+        None,
+    ),
+    "micro-batches": (
+        PLAIN.format(rows=4096, then="; out.square().mean().backward(); out = net(x)").replace("range(9)", "range(3)"),
+        None,
+    ),
+    "a generator and a discriminator": (
+        """
+made, judge = mlp(2), mlp(2)
+optimizer, other = torch.optim.SGD(judge.parameters(), lr=0.1), torch.optim.SGD(made.parameters(), lr=0.1)
+for step in range(4):
+    z = torch.randn(4096, 1024, device="cuda")
+    with torch.no_grad():
+        fake = made(z)
+    step_of(judge(fake).square().mean())
+    loss = judge(made(z)).square().mean()
+    loss.backward()
+    other.step()
+    other.zero_grad()
+    optimizer.zero_grad()
+""",
+        None,
+    ),
+    "checkpoints that run again": (
+        """
+from torch.utils.checkpoint import checkpoint
+net = mlp(4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.randn(4096, 1024, device="cuda", requires_grad=True)
+    for block in net:
+        x = checkpoint(block, x, use_reentrant=step == 1)
+    step_of(x.square().mean())
+""",
+        None,
     ),
     "inputs are kept": (
         PLAIN.format(rows=2048, then="; kept.append(x)"),
