@@ -137,6 +137,11 @@ LedgerTime ledger_now() {
   return static_cast<LedgerTime>(now.tv_sec) * 1'000'000'000 + static_cast<LedgerTime>(now.tv_nsec);
 }
 
+bool& reads_unbounded() {
+  static thread_local bool is_so = false;
+  return is_so;
+}
+
 void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKind kind) {
   const auto now = ledger_now();
   const Caller& caller = find_caller();
@@ -146,6 +151,8 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKin
   if (answer != Answer::kept) find_python_place(place, sizeof place, &use);
   if (use.makes_integer && kind == ReadKind::floating) kind = ReadKind::integer;
   if (use.only_logged && kind == ReadKind::integer) kind = ReadKind::logged;
+  if (std::exchange(reads_unbounded(), false) && kind == ReadKind::integer)
+    add(ledger.unbounded_integers);
   auto& table =
       answer == Answer::kept ? ledger.known_reads : ledger.reads[static_cast<std::uint32_t>(kind)];
   std::lock_guard lock(rows_mutex);

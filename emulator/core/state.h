@@ -204,6 +204,8 @@ Ledger* open_ledger(const CardFacts& card, int device_count);
 void detach_ledger(Ledger* ledger);
 // Enters who is reading device memory; takes the call stack of the calling thread.
 void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKind kind);
+// Of the calling thread's next entry: an integer was made up for it of which no bound is known.
+bool& reads_unbounded();
 LedgerTime ledger_now();
 
 }  // namespace peakbench::emulator

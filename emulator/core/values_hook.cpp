@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -222,6 +223,19 @@ extern "C" void peakbench_emulator_decided(int kind, std::uint64_t bytes) {
 extern "C" void peakbench_emulator_made_up_unbounded(void) {
   std::atomic_ref(peakbench::emulator::ledger().unbounded_integers)
       .fetch_add(1, std::memory_order_relaxed);
+}
+
+extern "C" void peakbench_emulator_read_unbounded(void) {
+  peakbench::emulator::reads_unbounded() = true;
+}
+
+extern "C" std::uint64_t peakbench_emulator_reads_here(void) {
+  static std::mutex mutex;
+  static auto* const reads = new std::map<std::string, std::uint64_t>;
+  char place[sizeof(peakbench::emulator::LedgerReadBack::place)];
+  peakbench::emulator::find_python_place(place, sizeof place, nullptr);
+  const std::lock_guard lock(mutex);
+  return (*reads)[place]++;
 }
 
 extern "C" void peakbench_emulator_written(std::uint64_t base) {

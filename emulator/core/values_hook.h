@@ -123,6 +123,11 @@ PEAKBENCH_VALUES_API void peakbench_emulator_failed(const char* why);
 PEAKBENCH_VALUES_API void peakbench_emulator_cannot_compute(const char* why);
 // Says in the ledger that an integer was made up of which no bound is known.
 PEAKBENCH_VALUES_API void peakbench_emulator_made_up_unbounded(void);
+// The same of a number that the program is about to read: it weighs unless it is only logged.
+PEAKBENCH_VALUES_API void peakbench_emulator_read_unbounded(void);
+// How often this was called before from the line of the program that this thread is at. Takes
+// Python's lock: with no lock held.
+PEAKBENCH_VALUES_API std::uint64_t peakbench_emulator_reads_here(void);
 // Whoever computes values says when it works on the calling thread, 1 for the beginning and 0 for
 // the end: what it allocates then on the host is none of the program's.
 PEAKBENCH_VALUES_API void peakbench_emulator_own_work(int begins);

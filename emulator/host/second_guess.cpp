@@ -15,6 +15,7 @@
 #include "host/process_report.h"
 #include "host/program_signals.h"
 #include "host/run_unattended.h"
+#include "verdict/judge.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -61,6 +62,16 @@ std::string answered_alike(const std::vector<const Ledger*>& ledgers) {
   return found;
 }
 
+// What so many runs do not try.
+std::string not_tried(std::int64_t runs, std::int64_t needed) {
+  if (runs >= needed) return "";
+  const char* what = needed == 2   ? "both sides of each comparison"
+                     : needed == 3 ? "both orders of the numbers that it reads"
+                                   : "both orders of the sizes that it reads";
+  return fmt::format("{} further run{} not try {}, as --second-guess {} does", runs,
+                     runs == 1 ? " does" : "s do", what, needed);
+}
+
 class Guesses {
  public:
   explicit Guesses(const SecondGuessRequest& request)
@@ -69,8 +80,10 @@ class Guesses {
   SecondGuess go() {
     add(outcome_of(request_.first.ledgers, request_.first.card_peaks, context_bytes_));
     alike_ = answered_alike(request_.first.ledgers);
+    needed_ = guesses_needed(request_.first.ledgers);
     for (int run = 1; run <= request_.runs && guess_.problem.empty(); ++run) again(run);
     if (guess_.problem.empty() && all_alike_) guess_.problem = alike_;
+    if (guess_.problem.empty() && all_alike_) guess_.problem = not_tried(request_.runs, needed_);
     guess_.same = guess_.problem.empty() && guess_.runs > 1 && all_alike_;
     return std::move(guess_);
   }
@@ -101,6 +114,7 @@ class Guesses {
     std::vector<const Ledger*> ledgers;
     for (const auto& ledger : owned) ledgers.push_back(ledger.get());
     if (alike_.empty()) alike_ = answered_alike(ledgers);
+    needed_ = std::max(needed_, guesses_needed(ledgers));
     add(outcome_of(ledgers, read_card_peaks(folder.path()), context_bytes_));
   }
 
@@ -127,6 +141,7 @@ class Guesses {
   Peaks first_;
   bool all_alike_ = true;
   std::string alike_ = {};
+  std::int64_t needed_ = 2;  // further runs
 };
 
 }  // namespace

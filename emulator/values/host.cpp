@@ -161,14 +161,14 @@ ReadKind kind_of_number(at::ScalarType dtype) {
 
 // Where a number of rows is assumed, the numbers that nobody knows become such that it is right.
 void assume_rows(const Operator& op, const at::Tensor& from) {
-  if (assumption() == Assumption::nothing || !is_marked_on_host(from)) return;
+  if (!is_marked_on_host(from)) return;
+  const bool counts_distinct = op.size_of == SizeOf::unique && from.scalar_type() != at::kBool;
+  const auto most = from.numel();
+  const auto rows = assumed_rows(counts_distinct ? std::min<std::int64_t>(most, 1) : 0, most);
+  if (!rows) return;
   const Unseen unseen;
-  const bool all = assumption() == Assumption::all;
-  if (all && op.size_of == SizeOf::unique && from.scalar_type() != at::kBool) {
-    from.copy_(at::arange(from.numel()).view(from.sizes()));
-  } else {
-    from.fill_(all ? 1 : 0);
-  }
+  const at::Tensor places = at::arange(most).view(from.sizes());
+  from.copy_(counts_distinct ? places.clamp_max(*rows - 1) : places.lt(*rows));
 }
 
 }  // namespace

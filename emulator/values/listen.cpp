@@ -18,6 +18,7 @@
 #include "values/counts.h"
 #include "values/exchange.h"
 #include "values/host.h"
+#include "values/outcomes.h"
 #include "values/patch.h"
 #include "values/record.h"
 #include "values/recorded.h"
@@ -440,6 +441,8 @@ int tell(const Size& size, void* to, std::uint64_t bytes, ReadKind& kind) {
   } else if (bytes == 1) {
     write<std::uint8_t>(to, size.count);
     kind = ReadKind::boolean;
+    if (size.substituted && size.purpose == Purpose::any)
+      choose_outcome(nullptr, 0, {to, bytes, at::kBool, kind});
   } else if (size.finds_first && bytes == sizeof(FirstPlace)) {
     constexpr FirstPlace kFirst{};
     std::memcpy(to, &kFirst, sizeof kFirst);
@@ -458,19 +461,20 @@ ValuePtr value_to_read(std::uint64_t from, std::uint64_t bytes, std::size_t& off
 
 // Numbers that have no value are plausible, as those that have one; what the host put there before
 // stays.
-int read_without_value(void* to, std::uint64_t bytes, PeakbenchStanding held) {
+int read_without_value(void* to, std::uint64_t bytes, PeakbenchStanding held, ReadKind kind) {
   const auto dtype = thread.reading;
   thread.read_known &= held == kPeakbenchKnown;
   if (held != kPeakbenchUnknown || dtype == at::ScalarType::Undefined ||
       c10::isIntegralType(dtype, true) || thread.reading_storage || bytes > kLargest)
     return kPeakbenchNotMine;
-  const std::lock_guard lock(Storages::all().mutex());
   try {
+    const std::lock_guard lock(Storages::all().mutex());
     const Unseen unseen;
     std::memcpy(to, made_up(bytes, {dtype, {}, 1}).data_ptr(), bytes);
   } catch (const std::exception&) {  // a kind of number that the CPU draws none of
     return kPeakbenchNotMine;
   }
+  choose_outcome(nullptr, 0, {to, bytes, dtype, kind});
   return kPeakbenchSubstitute;
 }
 
@@ -483,8 +487,10 @@ int answer_read(std::uint64_t from, void* to, std::uint64_t bytes, PeakbenchStan
                                            : kind_of(thread.reading);
   std::size_t offset = 0;
   const auto value = value_to_read(from, bytes, offset);
-  if (!value) return read_without_value(to, bytes, held);
+  if (!value) return read_without_value(to, bytes, held, kind);
   const int standing = read_bytes(value, offset, bytes, to);
+  if (standing == kPeakbenchSubstitute && value->purpose == Purpose::any)
+    choose_outcome(value, offset, {to, bytes, thread.reading, kind});
   const std::lock_guard lock(Storages::all().mutex());
   thread.read_known &= standing == kPeakbenchKnown;
   thread.read_purpose = value->purpose;

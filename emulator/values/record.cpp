@@ -157,7 +157,8 @@ void put_hidden(const Call& call, Values& values) {
 
 // Several may lie in one storage, as the gradients of a recurrent network's weights do: it has one
 // value then.
-void add_output(const std::shared_ptr<Node>& node, const Result& result, Values& values) {
+void add_output(const std::shared_ptr<Node>& node, const Result& result, std::int64_t most,
+                Values& values) {
   const auto base = base_of(result.tensor);
   Output output{result.result,
                 result.index,
@@ -178,6 +179,7 @@ void add_output(const std::shared_ptr<Node>& node, const Result& result, Values&
   }
   const auto value = value_of(*node, output.bytes);
   value->node = node;
+  if (c10::isIntegralType(result.tensor.scalar_type(), false)) value->substitute.most = most;
   output.value = value;
   node->outputs.push_back(std::move(output));
   Storages::all().put(base, value);
@@ -206,7 +208,7 @@ bool record_computed(Call& call, const std::vector<c10::IValue>& results) {
   node->sequence = next_sequence();
   Values values;
   put_hidden(call, values);
-  for (const Result& result : chosen) add_output(node, result, values);
+  for (const Result& result : chosen) add_output(node, result, call.most, values);
   end_chain(*node, values);
   return true;
 }

@@ -8,6 +8,7 @@
 #include "core/values_hook.h"
 #include "values/bounds.h"
 #include "values/evaluate.h"
+#include "values/outcomes.h"
 #include "values/recorded.h"
 #include "values/storages.h"
 #include "values/unspecified.h"
@@ -161,24 +162,27 @@ void put_computed(const Size& size, const at::Tensor& tensor, const at::Tensor& 
 
 }  // namespace
 
-Assumption assumption() {
-  static const Assumption assumed = [] {
+std::optional<std::int64_t> assumed_rows(std::int64_t least, std::int64_t most) {
+  constexpr std::uint64_t kDownGuess = 3, kUpGuess = 4;
+  static const std::string_view words = [] {
     const char* text = std::getenv(emulator::kAssumeVariable);
-    const std::string_view words = text ? text : "";
-    if (words == "nonzero=all") return Assumption::all;
-    if (words == "nonzero=none" || guess() == kLowGuess) return Assumption::none;
-    return guess() == kHighGuess ? Assumption::all : Assumption::nothing;
+    return text ? std::string_view(text) : std::string_view();
   }();
-  return assumed;
+  if (words == "nonzero=all") return most;
+  if (words == "nonzero=none" || guess() == kLowGuess) return least;
+  if (guess() == kHighGuess) return most;
+  if (guess() == kDownGuess) return next_in_order(Order::down, least, most);
+  return guess() == kUpGuess ? std::optional(next_in_order(Order::up, least, most)) : std::nullopt;
 }
 
 Size find_size(Call& call) {
   Size size;
   size.substituted = rests_on_unknown(call);
-  const bool assumes = assumption() != Assumption::nothing && call.size_of != SizeOf::verdict;
-  if (size.substituted && assumes) {
-    size.count = assumption() == Assumption::all ? most_rows(call) : fewest_rows(call);
-    return size;
+  if (size.substituted && call.size_of != SizeOf::verdict) {
+    if (const auto assumed = assumed_rows(fewest_rows(call), most_rows(call))) {
+      size.count = *assumed;
+      return size;
+    }
   }
   if (call.size_of == SizeOf::coalesce) {
     count_indices(call, size);

@@ -10,9 +10,9 @@
 
 namespace peakbench::values {
 
-// --assume: how many rows a size gets that rests on values that are not known.
-enum class Assumption { nothing, all, none };
-Assumption assumption();
+// How many rows a size gets that rests on values that are not known: by --assume, or in a further
+// run (outcomes.h). nullopt: nothing is assumed.
+std::optional<std::int64_t> assumed_rows(std::int64_t least, std::int64_t most);
 
 struct Size {
   std::int64_t count = 0;

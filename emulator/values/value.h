@@ -51,6 +51,7 @@ struct Value {
   std::shared_ptr<Node> node;      // until then, if an operator makes it
   std::shared_ptr<Patch> patch;    // until then, if bytes were put into another value
   Ranges unwritten;                // bytes of new memory that nobody has written yet
+  Ranges chosen;                   // bytes that a further run has read, which stay (outcomes.h)
   Choices choices;                 // once computed: what it hangs on that PyTorch leaves open
   Rounded rounded;                 // once computed: what it may be on a card
 };

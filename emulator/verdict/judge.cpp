@@ -119,7 +119,10 @@ class Judge {
     if (sizes_ && request_.assume.empty())
       advise("--assume nonzero=none and --assume nonzero=all give a lower and an upper bound");
     if (guessable_ && !request_.second_guess && !request_.of_case)
-      advise("--second-guess 2 runs the program again with other values and compares its peaks");
+      advise(
+          fmt::format("--second-guess {} runs the program again with other values and compares its "
+                      "peaks",
+                      guesses_needed(ledgers_)));
     if (branches_ && !request_.of_case)
       advise(
           "run it with inputs from the host and small weights, or make the program's path not "
@@ -302,6 +305,20 @@ bool rests_on_unknown_values(const std::vector<const Ledger*>& ledgers) {
       return row->kind != ReadKind::finite && effect_of(row->kind) != Effect::none;
     });
   });
+}
+
+std::int64_t guesses_needed(const std::vector<const Ledger*>& ledgers) {
+  std::int64_t needed = 2;
+  for (const Ledger* ledger : ledgers) {
+    std::uint64_t integers = 0, sizes = 0;
+    for (const LedgerReadBack* row : unknown_reads(*ledger)) {
+      if (row->kind == ReadKind::integer) integers += unknown_calls(*row);
+      if (row->kind == ReadKind::size) sizes += unknown_calls(*row);
+    }
+    if (integers + sizes > 1) needed = std::max<std::int64_t>(needed, 3);
+    if (sizes > 0 && integers + sizes > 1) needed = std::max<std::int64_t>(needed, 4);
+  }
+  return needed;
 }
 
 bool is_of_an_earlier_attempt(const Ledger& ledger, const std::vector<const Ledger*>& ledgers) {

@@ -39,6 +39,10 @@ struct VerdictRequest {
 // Whether another plausible value could make another verdict: the program read unknown ones.
 bool rests_on_unknown_values(const std::vector<const Ledger*>& ledgers);
 
+// How many further runs take both sides of what the program can compare on the host
+// (values/outcomes.h): 2; of several integers, 3; with a size among them, 4.
+std::int64_t guesses_needed(const std::vector<const Ledger*>& ledgers);
+
 // Of all processes of a program. Pure: from the records alone.
 Verdict judge(const std::vector<const Ledger*>& ledgers, const VerdictRequest& request);
 

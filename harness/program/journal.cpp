@@ -12,6 +12,7 @@
 #include "launch/host.h"
 #include "program/communication.h"
 #include "program/copies.h"
+#include "program/joined.h"
 #include "program/journal_file.h"
 #include "program/phases.h"
 #include "program/ranges.h"
@@ -105,6 +106,7 @@ class Reader {
     const auto mark = static_cast<tracer::Mark>(record.kind);
     if (mark == tracer::Mark::kCopyBegins || mark == tracer::Mark::kCopyEnds)
       return copies_.push_back(copy_of(record, mark));
+    if (mark == tracer::Mark::kJoins) return take_joined(record);
     marks_.push_back({.event = trace_.events.size(),
                       .mark = mark,
                       .thread = record.thread,
@@ -122,6 +124,14 @@ class Reader {
             .thread = record.thread,
             .copy = static_cast<tracer::Copy>(record.a),
             .source = source == live_.end() ? std::nullopt : std::optional(source->second)};
+  }
+
+  // Until the allocation for it comes.
+  void take_joined(const Record& record) {
+    auto& sources = joining_[record.thread];
+    if (record.a == 0) sources.clear();
+    if (const auto source = live_.find(record.address); source != live_.end())
+      sources.push_back(source->second);
   }
 
   void take_range(const Record& record) {
@@ -300,8 +310,15 @@ class Reader {
       event.op = op;
       if (module != trace::kNone) event.module = module;
       if (hook >= 0) hooks_[number] = hook;
+      if (auto& sources = joining_[record.thread]; !sources.empty() && is_joined(event))
+        joins_.push_back({.result = number, .sources = std::exchange(sources, {})});
     }
     events.clear();
+  }
+
+  bool is_joined(const trace::Event& event) const {
+    return event.kind == EventKind::kAlloc && event.op != trace::kNone &&
+           trace_.operators[static_cast<std::size_t>(event.op)] == "aten::cat";
   }
 
   void take_name(const Record& record) {
@@ -345,6 +362,7 @@ class Reader {
     trace::decide_phases(trace_);
     drop_inputs_that_were_made();
     name_communication(trace_, communicated_, hooks_);
+    name_joined(trace_, joins_);
     choose_own_space();
   }
 
@@ -367,6 +385,7 @@ class Reader {
     std::erase_if(trace_.names, [&](const trace::Name& name) { return name.event >= last; });
     std::erase_if(marks_, [&](const TimedMark& mark) { return mark.event >= last; });
     std::erase_if(copies_, [&](const CopyMark& mark) { return mark.event >= last; });
+    std::erase_if(joins_, [&](const Join& join) { return join.result >= last; });
   }
 
   // Behind the last parameter or buffer that was made before a model was first called.
@@ -431,6 +450,8 @@ class Reader {
   std::vector<Space> spaces_;
   std::vector<TimedMark> marks_;
   std::vector<CopyMark> copies_;
+  std::vector<Join> joins_;
+  std::unordered_map<std::int32_t, std::vector<std::uint64_t>> joining_;  // sources, by thread
   std::vector<Communicated> communicated_;
   std::unordered_map<std::uint64_t, std::int32_t> hooks_;  // event -> stack, of backward's hooks
   std::unordered_map<std::uint64_t, std::uint64_t> live_;  // address -> its allocation

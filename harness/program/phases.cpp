@@ -115,7 +115,7 @@ class Phases {
   void look(const TimedMark& mark) {
     switch (mark.mark) {
       case Mark::kForwardBegins:
-        if (is_free()) begin(Phase::kForward, mark);
+        if (is_free()) begin_forward(mark);
         return;
       case Mark::kEvaluationBegins:
         if (is_free()) begin_evaluation(mark);
@@ -124,6 +124,7 @@ class Phases {
         if (is_free()) begin(Phase::kGeneration, mark);
         return;
       case Mark::kCallEnds:
+        if (unused_call_ != 0 && mark.call == unused_call_) end_unused_call(mark);
         if (is_free() && (phase_ == Phase::kEvaluation || phase_ == Phase::kGeneration))
           begin(next_of_note() == Mark::kBackwardBegins ? Phase::kForward : Phase::kData, mark);
         return;
@@ -159,6 +160,7 @@ class Phases {
       case Mark::kDifferentiates:
       case Mark::kCopyBegins:
       case Mark::kCopyEnds:
+      case Mark::kJoins:
         return;  // no phase begins with them
       case Mark::kCaptureEnds:
         return scope(ScopeKind::kCapture, true, mark);
@@ -166,6 +168,21 @@ class Phases {
   }
 
   bool is_free() const { return backwards_ == 0; }
+
+  // One in training whose graph no backward runs, in a program whose backwards run those of others.
+  void begin_forward(const TimedMark& mark) {
+    begin(Phase::kForward, mark);
+    const bool is_unused = mark.call != 0 && with_graph_.contains(mark.call) &&
+                           !differentiated_.contains(mark.call) && !differentiated_.empty() &&
+                           at_ < last_backward_;
+    if (!is_unused) return;
+    scope(ScopeKind::kModule, false, mark);
+    unused_call_ = mark.call;
+  }
+  void end_unused_call(const TimedMark& mark) {
+    unused_call_ = 0;
+    say(phase_, mark.event, step_, mark.thread);
+  }
 
   void begin_evaluation(const TimedMark& mark) {
     if (differentiated_.contains(mark.call)) return begin(Phase::kForward, mark);
@@ -222,6 +239,7 @@ class Phases {
   std::int32_t step_ = trace::kNone;
   Phase phase_ = Phase::kBuild;
   int backwards_ = 0, updates_ = 0;
+  std::int32_t unused_call_ = 0;                            // that it is in
   std::map<std::pair<ScopeKind, std::int32_t>, int> open_;  // scopes, by thread
 };
 

@@ -40,8 +40,9 @@ enum class Phase : std::uint8_t {
 inline constexpr std::size_t kPhaseCount = 8;
 
 // What the recipe says a storage is, and PyTorch of what its library handles hold. kKept: what a
-// strategy keeps for itself; kCommunication: what a program's collectives send and receive.
-// Everything else is decided from lifetimes (trace/lifetimes.h).
+// strategy keeps for itself, or a program's buffer that torch.cat makes anew; kCommunication: what
+// a program's collectives send and receive. Everything else is decided from lifetimes
+// (trace/lifetimes.h).
 enum class Role : std::uint8_t {
   kParameter,
   kBuffer,
@@ -104,7 +105,8 @@ struct Name {
 // A scope begins or ends on a thread, before the event of this number. kPhase and kModule have no
 // end: the rules need none. Modules and nodes are there only inside of an optimizer step, which is
 // where they change a phase; a module also where an evaluation of a program begins that records a
-// graph which no backward runs. Copies are there of programs alone.
+// graph which no backward runs, and where such a call in training does, until the next phase is
+// said. Copies are there of programs alone.
 struct ScopeMark {
   std::uint64_t event = 0;
   ScopeKind kind = ScopeKind::kPhase;

@@ -59,7 +59,7 @@ enum class Tag : std::uint8_t {
            // operator or -1, requested: module or -1, block: stack of what Python runs within
            // backward or -1
   kMark,   // kind: Mark; a: its value; b: the call that begins or ends, from 1; address: of
-           // kCopyBegins, the storage that is copied
+           // kCopyBegins, the storage that is copied; of kJoins, one that is joined
   kRange,  // kind: RangeSource; address: its number; a: text of its name, b: stack or -1; one that
            // ends: a: -1
   kName,   // kind: trace::Role; address; a: text of the name, b: of the shape, requested: of the
@@ -86,8 +86,9 @@ enum class Mark : std::uint8_t {
   kDifferentiates,  // b: a backward runs a node that this call recorded
   kCopyBegins,      // to another floating-point dtype; a: Copy
   kCopyEnds,
+  kJoins,  // torch.cat is called; a: 0 for the first storage that is told of it, 1 for another
 };
-inline constexpr int kMarkCount = 17;
+inline constexpr int kMarkCount = 18;
 
 // What a copy to another dtype is: one to a larger dtype, or one to a smaller dtype of what needs
 // no gradient.

@@ -158,10 +158,13 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   return frame;
 }
 
+bool has_plain_storage(const at::Tensor& tensor) {
+  return !tensor.unsafeGetTensorImpl()->key_set().has(at::DispatchKey::Python) &&
+         tensor.has_storage();
+}
+
 void name_storage(const at::Tensor& tensor, trace::Role role) {
-  if (!tensor.defined() || tensor.unsafeGetTensorImpl()->key_set().has(at::DispatchKey::Python) ||
-      !tensor.has_storage())
-    return;
+  if (!tensor.defined() || !has_plain_storage(tensor)) return;
   auto& tracer = Tracer::one();
   auto& journal = tracer.journal();
   tracer.name(reinterpret_cast<std::uint64_t>(tensor.storage().data()), role, journal.text(""),
@@ -221,6 +224,20 @@ void name_communicated(const c10::IValue& value) {
   }
 }
 
+// What a buffer was before is the first or the last of what torch.cat joins to it.
+void mark_joined(const at::RecordFunction& function) {
+  const auto inputs = function.inputs();
+  if (inputs.empty() || !inputs[0].isTensorList()) return;
+  const auto tensors = inputs[0].toTensorVector();
+  bool is_first = true;
+  for (std::size_t i = 0; i < tensors.size(); i += std::max<std::size_t>(1, tensors.size() - 1)) {
+    const auto& tensor = tensors[i];
+    if (!tensor.defined() || !tensor.is_cuda() || !has_plain_storage(tensor)) continue;
+    Tracer::one().mark_joined(is_first, reinterpret_cast<std::uint64_t>(tensor.storage().data()));
+    is_first = false;
+  }
+}
+
 struct CopyContext final : at::ObserverContext {};
 
 // A copy to a floating-point dtype of another size: said until it ends.
@@ -233,20 +250,20 @@ std::unique_ptr<at::ObserverContext> begin_copy(const at::RecordFunction& functi
   const auto from = source.element_size();
   const auto to = static_cast<std::int64_t>(c10::elementSize(type));
   if (from == to || (from > to && source.requires_grad())) return nullptr;
-  const bool has_storage =
-      !source.unsafeGetTensorImpl()->key_set().has(at::DispatchKey::Python) && source.has_storage();
-  if (!has_storage) return nullptr;
+  if (!has_plain_storage(source)) return nullptr;
   Tracer::one().mark_copy(from < to ? Copy::kLarger : Copy::kSmallerOfFrozen,
                           reinterpret_cast<std::uint64_t>(source.storage().data()));
   return std::make_unique<CopyContext>();
 }
 
-// What operators are called with says of what copies are made, and which memory is communicated:
+// What operators are called with says of what copies are made, what is joined, and which memory is
+// communicated:
 // ProcessGroup's methods, which every collective goes through, are c10d::allreduce_, ...
 std::unique_ptr<at::ObserverContext> on_arguments(const at::RecordFunction& function) {
   if (!Tracer::one().is_recording()) return nullptr;
   const std::string_view name = function.name();
   if (name == "aten::_to_copy") return begin_copy(function);
+  if (name == "aten::cat") mark_joined(function);
   if (name.starts_with("c10d::"))
     for (const auto& input : function.inputs()) name_communicated(input);
   return nullptr;

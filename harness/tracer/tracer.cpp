@@ -252,6 +252,14 @@ void Tracer::mark_copy(Copy copy, std::uint64_t storage) {
   journal_.add(record);
 }
 
+void Tracer::mark_joined(bool is_first, std::uint64_t storage) {
+  auto record = of(Tag::kMark);
+  record.kind = static_cast<std::uint8_t>(Mark::kJoins);
+  record.a = is_first ? 0 : 1;
+  record.address = storage;
+  journal_.add(record);
+}
+
 std::uint64_t Tracer::begin_range(std::int32_t name, RangeSource source) {
   if (!is_recording()) return 0;
   auto record = of(Tag::kRange);

@@ -44,6 +44,7 @@ class Tracer final : public record::AllocationSink {
   // Of the call that recorded the nodes which a backward runs.
   void mark_differentiated(std::int32_t call);
   void mark_copy(Copy copy, std::uint64_t storage);
+  void mark_joined(bool is_first, std::uint64_t storage);
   // A range of the program's begins, and ends by its number: none is 0.
   std::uint64_t begin_range(std::int32_t name, RangeSource source);
   void end_range(std::uint64_t number);

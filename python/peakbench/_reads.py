@@ -56,6 +56,13 @@ def conditions(reads: Reads) -> Reads:
     return Counter({read: calls for read, calls in reads.items() if read[0] == "condition"})
 
 
+def not_tried(reads: Reads, runs: int) -> str:
+    """What so many further runs do not try (emulator/verdict/judge.h, guesses_needed), or nothing."""
+    integers, sizes = (sum(calls for (_, kind, _where), calls in reads.items() if kind == word) for word in ("integer", "size"))
+    needed, what = (4, "both orders of the sizes that it reads") if sizes and integers + sizes > 1 else (3, "both orders of the numbers that it reads") if integers + sizes > 1 else (2, "both sides of each comparison")
+    return f"{runs} further run{' does' if runs == 1 else 's do'} not try {what}, as --peakbench-second-guess {needed} does" if runs < needed else ""
+
+
 def in_words(reads: Reads) -> str:
     """The places, most reads first."""
     return "; ".join(f"{where} read {_KINDS.get(kind, kind + ' values')} ({calls} time{'' if calls == 1 else 's'})" for (_, kind, where), calls in reads.most_common(3))

@@ -246,7 +246,7 @@ def _doubt(item: pytest.Item, reads: _reads.Reads, peak: Peak, torch: Any, answe
     said = f"{_reads.in_words(branches)}, which an emulated card does not know: what it takes may be another on a real card"
     runs = 0 if os.environ.get(_GUESS, "0") != "0" else item.config.getoption("peakbench_second_guess")
     if runs:
-        differs = "for some of them no other value is made up" if answered_alike else _other_values(item, runs, _figures(peak), torch)
+        differs = "for some of them no other value is made up" if answered_alike else _other_values(item, runs, _figures(peak), torch) or _reads.not_tried(branches, runs)
         if not differs:
             return _say(item, _PROPERTY + "note", f"the same with other values ({runs + 1} runs): {_reads.in_words(branches)}")
         said += f"; {differs}"

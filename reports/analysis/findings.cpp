@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -255,71 +254,6 @@ std::vector<Finding> find_kept(const Program& program, const std::vector<Finding
     findings.push_back({FindingKind::kKept,
                         sentence_of_kept(program, found, line, at_peak, times[line]),
                         found.of(line), at_peak, program.lines.at(line)});
-  }
-  return findings;
-}
-
-namespace {
-
-// Parameters that one line made between two beginnings of steps and that are alive at the peak.
-// What is trained together is made together.
-struct Generation {
-  std::vector<const Lifetime*> made = {};
-  std::multiset<std::pair<std::string, std::int64_t>> parameters = {};  // names and sizes
-};
-
-// Without the class before it, which stands there where several models were seen.
-std::string name_in_model(const std::string& name) {
-  const auto dot = name.find('.');
-  const bool has_class = !name.empty() && name.front() >= 'A' && name.front() <= 'Z';
-  return has_class && dot != std::string::npos ? name.substr(dot + 1) : name;
-}
-
-std::map<std::size_t, std::map<std::size_t, Generation>> generations_by_line(
-    const Program& program) {
-  std::map<std::size_t, std::map<std::size_t, Generation>> found;
-  for (const auto& lifetime : program.lifetimes) {
-    const bool counts = lifetime.category == Category::kParameter && is_own(program, lifetime) &&
-                        is_at_peak(program, lifetime);
-    if (!counts) continue;
-    const auto& event = event_of(program, lifetime);
-    auto& generation =
-        found[program.lines.of(event.stack)][program.steps.first_after(lifetime.first)];
-    generation.made.push_back(&lifetime);
-    generation.parameters.emplace(name_in_model(name_of(program, lifetime)), event.requested_bytes);
-  }
-  return found;
-}
-
-}  // namespace
-
-std::vector<Finding> find_models(const Program& program) {
-  constexpr std::size_t kLeastModels = 3;
-  ByLine earlier(program);
-  std::map<std::size_t, std::size_t> models;  // by line
-  for (const auto& [line, generations] : generations_by_line(program)) {
-    const auto& newest = std::prev(generations.end())->second;
-    const auto is_like_newest = [&](const auto& one) {
-      return one.second.parameters == newest.parameters;
-    };
-    models[line] = static_cast<std::size_t>(std::ranges::count_if(generations, is_like_newest));
-    if (models[line] < kLeastModels) continue;
-    for (const auto& [step, generation] : generations)
-      if (&generation != &newest && generation.parameters == newest.parameters)
-        for (const auto* one : generation.made) earlier.add(*one);
-  }
-  std::vector<Finding> findings;
-  for (const auto line : earlier.largest(least(program))) {
-    const auto count = models[line];
-    findings.push_back(
-        {FindingKind::kModels,
-         fmt::format(
-             "Parameters made {} times at {}, with steps between, are all alive: the {} earlier "
-             "sets hold {}{}; are they still needed, or does a list, a closure or a cycle keep "
-             "them?",
-             count, earlier.in_words(line), count - 1, in_words(earlier.of(line)),
-             of_the_peak(program)),
-         earlier.of(line), earlier.of(line), program.lines.at(line)});
   }
   return findings;
 }

@@ -34,6 +34,7 @@ std::string when(const trace::Trace& trace, const char* before, trace::Phase pha
 std::string level_text(const trace::Trace& trace, const trace::Peak& peak);
 
 std::vector<Finding> find_growth(const Program& program);
+std::vector<Finding> find_joined(const Program& program);
 // `grown`: what find_growth has said already.
 std::vector<Finding> find_kept(const Program& program, const std::vector<Finding>& grown);
 std::vector<Finding> find_evaluation(const Program& program);

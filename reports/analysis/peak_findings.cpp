@@ -19,24 +19,35 @@ using trace::Phase;
 using trace::ScopeKind;
 
 // Evaluations in the order in which they begin: whether a graph was recorded that no backward runs,
-// and which lines made what is alive at the peak.
+// and which lines made what is alive at the peak. Calls in training whose graph no backward runs
+// are among them: an evaluation of a model that nobody told to evaluate.
 class Evaluations {
  public:
   explicit Evaluations(const trace::Trace& trace) {
-    bool is_open = false;
+    auto phase = Phase::kBuild;
     for (const auto& mark : trace.scopes) {
-      const bool evaluates = mark.kind == ScopeKind::kPhase && mark.phase == Phase::kEvaluation;
-      if (evaluates) all_.push_back({mark.event});
-      if (mark.kind == ScopeKind::kPhase) is_open = evaluates;
-      if (mark.kind == ScopeKind::kModule && is_open) all_.back().has_graph = true;
+      if (mark.kind == ScopeKind::kPhase) {
+        const bool ends_call = !all_.empty() && all_.back().is_call;
+        if (ends_call) all_.back().end = mark.event;
+        if (ends_call || mark.phase == Phase::kEvaluation) all_.push_back({mark.event});
+        phase = mark.phase;
+      }
+      if (mark.kind != ScopeKind::kModule) continue;
+      if (phase == Phase::kForward) all_.push_back({.begin = mark.event, .is_call = true});
+      if (phase == Phase::kForward || phase == Phase::kEvaluation) all_.back().has_graph = true;
     }
   }
 
   void add(const trace::Lifetime& lifetime, const trace::Event& event) {
     const auto after = std::ranges::upper_bound(all_, lifetime.first, {}, &Evaluation::begin);
     if (after == all_.begin() || !std::prev(after)->has_graph) return;
-    std::prev(after)->made.push_back(&lifetime);
-    if (event.phase == Phase::kEvaluation) std::prev(after)->stacks.insert(event.stack);
+    auto& evaluation = *std::prev(after);
+    if (evaluation.is_call ? !is_of_call(evaluation, lifetime, event)
+                           : !is_of_evaluation(lifetime, event))
+      return;
+    evaluation.made.push_back(&lifetime);
+    if (evaluation.is_call || event.phase == Phase::kEvaluation)
+      evaluation.stacks.insert(event.stack);
   }
   // Of a graph, several lines of the call: one alone is an output, which is kept without a graph as
   // well, and so is what is made of it behind the call.
@@ -48,11 +59,23 @@ class Evaluations {
 
  private:
   struct Evaluation {
-    std::uint64_t begin = 0;
-    bool has_graph = false;
+    std::uint64_t begin = 0, end = ~std::uint64_t{0};
+    bool has_graph = false, is_call = false;
     std::vector<const trace::Lifetime*> made = {};
     std::set<std::int32_t> stacks = {};
   };
+
+  // What the call leaves: the rest is gone without a graph as well.
+  static bool is_of_call(const Evaluation& call, const trace::Lifetime& lifetime,
+                         const trace::Event& event) {
+    return event.phase == Phase::kForward && lifetime.last > call.end;
+  }
+  static bool is_of_evaluation(const trace::Lifetime& lifetime, const trace::Event& event) {
+    if (lifetime.category == Category::kTemporary) return false;
+    return event.phase == Phase::kEvaluation ||
+           (event.phase == Phase::kData && lifetime.category == Category::kActivation);
+  }
+
   std::vector<Evaluation> all_;
 };
 
@@ -81,12 +104,9 @@ std::vector<Finding> find_evaluation(const Program& program) {
   Evaluations evaluations(program.trace);
   for (const auto& lifetime : program.lifetimes) {
     if (lifetime.first > program.peak.event) break;
-    const auto phase = event_of(program, lifetime).phase;
-    const bool in_evaluation =
-        phase == Phase::kEvaluation ||
-        (phase == Phase::kData && lifetime.category == Category::kActivation);
-    const bool counts = in_evaluation && (lifetime.category == Category::kActivation ||
-                                          lifetime.category == Category::kKept);
+    const bool counts = lifetime.category == Category::kActivation ||
+                        lifetime.category == Category::kKept ||
+                        lifetime.category == Category::kTemporary;
     if (counts && is_at_peak(program, lifetime) && is_own(program, lifetime))
       evaluations.add(lifetime, event_of(program, lifetime));
   }
@@ -183,14 +203,37 @@ bool is_of_evaluation(const std::vector<trace::PhaseSpan>& spans, const Lifetime
          (span->phase == Phase::kEvaluation || span->phase == Phase::kGeneration);
 }
 
+// Where calls in training begin whose graph no backward runs.
+std::vector<std::uint64_t> unused_calls(const trace::Trace& trace) {
+  auto phase = Phase::kBuild;
+  std::vector<std::uint64_t> begins;
+  for (const auto& mark : trace.scopes) {
+    if (mark.kind == ScopeKind::kPhase) phase = mark.phase;
+    if (mark.kind == ScopeKind::kModule && phase == Phase::kForward) begins.push_back(mark.event);
+  }
+  return begins;
+}
+
+// Whether such a call comes behind it, and no module asks for memory before: then it is that one's.
+bool is_of_unused_call(const trace::Trace& trace, const std::vector<std::uint64_t>& calls,
+                       const Lifetime& lifetime) {
+  const auto call = std::ranges::upper_bound(calls, lifetime.first);
+  if (call == calls.end()) return false;
+  for (auto event = lifetime.first + 1; event < *call; ++event)
+    if (trace.events[event].module != trace::kNone) return false;
+  return true;
+}
+
 // The most that inputs hold in the forward of each step: bytes that were asked for, as a block may
 // be larger for reasons of its own.
 std::vector<std::int64_t> inputs_of_steps(const Program& program) {
   const auto spans = trace::phase_spans(program.trace);
+  const auto calls = unused_calls(program.trace);
   std::vector<std::pair<std::uint64_t, std::int64_t>> changes;
   for (const auto& lifetime : program.lifetimes) {
     if (lifetime.category != Category::kInput || !is_own(program, lifetime)) continue;
-    if (is_of_evaluation(spans, lifetime)) continue;
+    if (is_of_evaluation(spans, lifetime) || is_of_unused_call(program.trace, calls, lifetime))
+      continue;
     const auto bytes = event_of(program, lifetime).requested_bytes;
     changes.emplace_back(lifetime.first, bytes);
     changes.emplace_back(end_of_input(program, lifetime), -bytes);

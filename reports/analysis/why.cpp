@@ -203,6 +203,7 @@ Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes
   found.findings = find_out_of_memory(program);
   const auto grown = find_growth(program);
   append(found.findings, grown);
+  append(found.findings, find_joined(program));
   append(found.findings, find_evaluation(program));
   append(found.findings, find_kept(program, grown));
   append(found.findings, find_larger_copies(program));

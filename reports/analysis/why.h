@@ -12,14 +12,14 @@ namespace peakbench::analysis {
 
 enum class FindingKind : std::uint8_t {
   kOutOfMemory,  // what was asked for, by which line, and what filled the card
-  kGrowth,       // every step begins with more than the one before
+  kGrowth,       // every step begins with more than the one before, or a buffer grows
   kEvaluation,   // activations whose graph no backward runs are alive at the peak
   kKept,         // what a line allocated in three steps or more is all alive
   kConversion,   // copies in a larger dtype are alive at the peak
   kFrozen,       // copies in a smaller dtype of frozen parameters are alive at the peak
   kElsewhere,    // optimizer state of parameters on another device is alive at the peak
   kInputs,       // the step of the peak has larger inputs than the others
-  kModels,       // parameters of the same names, made again between steps, are all alive
+  kModels,       // parameters of the same names, made anew between steps, are all alive
   kReserved,     // far more is reserved than allocated, and every step has another size
 };
 const char* to_string(FindingKind kind);  // "out_of_memory", "growth", ...

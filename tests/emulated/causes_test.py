@@ -175,6 +175,25 @@ for step in range(20):
     x = torch.randn({rows}, 1024, device="cuda")
     step_of(net(x).square().mean())
 """
+# A buffer of features, each 8 MiB.
+BANK = """
+net = mlp(2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+bank = {first}
+for step in range(12):
+    {before}
+    feats = net(torch.randn(2048, 1024, device="cuda"))
+    {within}
+    step_of(feats.square().mean())
+    {after}
+"""
+
+
+def bank(first="torch.empty(0, 1024, device='cuda')", **where):
+    return BANK.format(**{"first": first, "before": "pass", "within": "pass", "after": "pass", **where})
+
+
+GROWS = r"^A buffer grows by 8.0 MiB {often}, to .* of the peak's .*: torch.cat makes it anew at train.py:\d+.*; is it meant to have no limit\?$"
 GATHERED = """
 net = nn.Linear(64, 32768).cuda()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -189,6 +208,36 @@ LOOK_ALIKES = {
     "models of earlier folds are kept": (
         FOLDS.format(model="net = mlp(2); done.append(net)"),
         r"^Parameters made 4 times at train.py:\d+ .*, with steps between, are all alive: the 3 earlier sets hold .* of the peak's .*; are they still needed, or ",
+    ),
+    "models of unlike sizes are kept": (
+        FOLDS.format(model="net = mlp(2, (fold + 1) * 512); done.append(net)").replace("torch.randn(64, 1024", "torch.randn(64, (fold + 1) * 512"),
+        r"^Parameters made 4 times at train.py:\d+ .*, with steps between, are all alive: the 3 earlier sets hold 28.0 MiB of the peak's .*; are they still needed, or ",
+    ),
+    "models of unlike depths are kept": (
+        FOLDS.format(model="net = mlp(1 + fold); done.append(net)"),
+        r"^Parameters made 4 times at train.py:\d+ .*, with steps between, are all alive: the 3 earlier sets hold 24.0 MiB of the peak's .*; are they still needed, or ",
+    ),
+    "models of earlier folds are kept with their optimizers": (
+        FOLDS.format(model="net = mlp(2); done.append(net)").replace("torch.optim.SGD(net.parameters(), lr=0.1)", "torch.optim.Adam(net.parameters()); done.append(optimizer)"),
+        r"the 3 earlier sets hold 24.0 MiB of the peak's .*, and 48.1 MiB is optimizer state of theirs; are they still needed, or ",
+    ),
+    "models of earlier folds are kept with the optimizers of others": (
+        FOLDS.format(model="net, other = mlp(2), mlp(2); done.append(net); done.append(torch.optim.Adam(other.parameters()))").replace(
+            "        step_of", "        other(torch.randn(64, 1024, device='cuda')).mean().backward(); done[-1].step()\n        step_of"
+        ),
+        r"the 3 earlier sets hold 48.1 MiB of the peak's [^,]*; are they still needed, or ",
+    ),
+    "models of earlier folds are kept without their optimizers": (
+        FOLDS.format(model="optimizer = None; net = mlp(2); done.append(net)").replace("torch.optim.SGD(net.parameters(), lr=0.1)", "torch.optim.Adam(net.parameters())"),
+        r"the 3 earlier sets hold 24.0 MiB of the peak's [^,]*; are they still needed, or ",
+    ),
+    "a network that gets blocks, and its optimizer": (
+        FOLDS.format(model="done = done or mlp(1); done.append(mlp(1)[0]); net = done").replace("torch.optim.SGD(net.parameters(), lr=0.1)", "torch.optim.Adam(net.parameters())"),
+        None,
+    ),
+    "models of unlike sizes are let go": (
+        FOLDS.format(model="net = mlp(2, (fold + 1) * 512)").replace("torch.randn(64, 1024", "torch.randn(64, (fold + 1) * 512"),
+        None,
     ),
     "models of earlier folds are let go": (FOLDS.format(model="net = mlp(2)"), None),
     "a network that grows": (
@@ -212,6 +261,42 @@ LOOK_ALIKES = {
         None,
     ),
     "steps of two lengths": (LENGTHS.format(rows="4096 if step % 2 else 2048"), "inputs are larger|^The peak is "),
+    "a buffer that grows from an empty one": (bank(after="bank = torch.cat([bank, feats.detach()])"), GROWS.format(often="a step")),
+    "a buffer that grows from a full one without gradients": (
+        bank("torch.randn(4096, 1024, device='cuda')", after="with torch.no_grad(): bank = torch.cat([feats, bank])"),
+        GROWS.format(often="a step"),
+    ),
+    "a buffer that grows before backward": (bank(within="bank = torch.cat([bank, feats.detach()])"), GROWS.format(often="a step")),
+    "a buffer that grows by batches": (
+        bank(before="x = torch.randn(2048, 1024, device='cuda'); bank = torch.cat([bank, x])"),
+        GROWS.format(often="a step"),
+    ),
+    "a buffer of a function that grows in every other step": (
+        "def push(rows, bank): return torch.vstack((F.normalize(rows.detach(), dim=1), bank))\n"
+        + bank(after="if step % 2 == 0: bank = push(feats, bank)"),
+        GROWS.format(often="now and then"),
+    ),
+    "a buffer that has a limit": (bank(after="bank = torch.cat([bank, feats.detach()])[-8192:]"), None),
+    "a buffer that is emptied now and then": (
+        bank(after="bank = torch.cat([bank[:0] if step % 4 == 0 else bank, feats.detach()])"),
+        None,
+    ),
+    "a buffer that another one follows": (
+        bank(after="bank = torch.cat([bank, feats.detach()])\n    if step == 5: bank = torch.empty(0, 1024, device='cuda')"),
+        None,
+    ),
+    "lengths that grow, joined on the host": (
+        LENGTHS.format(rows="8").replace("x = torch.randn(8, 1024, device=\"cuda\")", "x = torch.cat([torch.randn(512 * (step + 1), 1024)] * 2).to('cuda')"),
+        "inputs are larger than other steps'",
+    ),
+    "lengths that grow, joined on the card": (
+        LENGTHS.format(rows="8").replace("x = torch.randn(8, 1024, device=\"cuda\")", "x = torch.cat([torch.randn(512 * (step + 1), 1024, device='cuda')] * 2)"),
+        "inputs are larger than other steps'",
+    ),
+    "a batch that is joined row by row": (
+        LENGTHS.format(rows="0").replace("\n    step_of", "\n    for _ in range(step + 1): x = torch.cat([x, torch.randn(512, 1024, device='cuda')])\n    step_of"),
+        "inputs are larger than other steps'",
+    ),
     "outputs of an evaluation are gathered": (
         GATHERED.format(call='out = net(torch.randn(256, 64, device="cuda")); gathered = out if gathered is None else torch.cat((gathered, out))'),
         r"^The peak is .* allocated, in evaluation \(step 2\): .* is activations made at train.py:\d+\.$",
@@ -290,6 +375,60 @@ for step in range(3):
     "outputs of an evaluation, with their graphs": (
         EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")))'),
         r"^.* is activations of an evaluation, kept for a backward that never comes: ",
+    ),
+    "an evaluation without eval() that records gradients": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")))').replace("net.eval()", "pass"),
+        r"^.* is activations of an evaluation, kept for a backward that never comes: .*made at train.py:\d+.*; was torch.no_grad\(\) forgotten\?",
+    ),
+    "an evaluation without eval() whose loss is added up": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")).square().mean())').replace("net.eval()", "pass"),
+        r"^.* is activations of an evaluation, kept for a backward that never comes: ",
+    ),
+    "an evaluation without eval() and without gradients": (
+        EVALUATION.format(net="mlp(4)", call='outputs.append(torch.no_grad()(net)(torch.randn(4096, 1024, device="cuda")))').replace("net.eval()", "pass"),
+        None,
+    ),
+    "outputs of one line without eval(), detached": (
+        EVALUATION.format(net="nn.Linear(1024, 1024).cuda()", call='outputs.append(net(torch.randn(4096, 1024, device="cuda")).detach())').replace("net.eval()", "pass"),
+        None,
+    ),
+    "two calls of a step with one backward": (
+        PLAIN.format(rows=4096, then="; out = out + net(x.flip(0))").replace("range(9)", "range(3)"),
+        None,
+    ),
+    "micro-batches": (
+        PLAIN.format(rows=4096, then="; out.square().mean().backward(); out = net(x)").replace("range(9)", "range(3)"),
+        None,
+    ),
+    "a generator and a discriminator": (
+        """
+made, judge = mlp(2), mlp(2)
+optimizer, other = torch.optim.SGD(judge.parameters(), lr=0.1), torch.optim.SGD(made.parameters(), lr=0.1)
+for step in range(4):
+    z = torch.randn(4096, 1024, device="cuda")
+    with torch.no_grad():
+        fake = made(z)
+    step_of(judge(fake).square().mean())
+    loss = judge(made(z)).square().mean()
+    loss.backward()
+    other.step()
+    other.zero_grad()
+    optimizer.zero_grad()
+""",
+        None,
+    ),
+    "checkpoints that run again": (
+        """
+from torch.utils.checkpoint import checkpoint
+net = mlp(4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.randn(4096, 1024, device="cuda", requires_grad=True)
+    for block in net:
+        x = checkpoint(block, x, use_reentrant=step == 1)
+    step_of(x.square().mean())
+""",
+        None,
     ),
     "inputs are kept": (
         PLAIN.format(rows=2048, then="; kept.append(x)"),
@@ -425,6 +564,8 @@ class Causes(TracedPrograms):
                     self.assertEqual([line[:12] for line in told], ["The peak is "], told)
                 else:
                     self.assertRegex("\n".join(told), re.compile(expected, re.MULTILINE))
+                if name.startswith("a buffer"):
+                    self.assertNotIn("inputs are larger", "\n".join(told))
 
 
 if __name__ == "__main__":

@@ -218,6 +218,16 @@ class ExactnessTest(unittest.TestCase):
         self.assertRegex(self.verdict["conditions"][0], r"read integer values that are not known and, as its source shows, only logged \(3 times\)")
         self.assertEqual(self.emulate(read + "if right < 0:\n    torch.zeros(1 << 28, device='cuda')"), "unreliable", self.said)
 
+    def test_integers_that_another_file_reads_are_no_condition(self):
+        helpers = "import torch\ndef use(run):\n    return torch.zeros(1 << 20, device='cuda') if run.n > 5 else None\n"
+        read = UNKNOWN + "import sys\nsys.path.insert(0, FOLDER)\nimport helpers\nclass Run:\n    def step(self):\n        self.n = (x > 0).sum().item()\nrun = Run()\nrun.step()\nprint(run.n)\n"
+        with tempfile.TemporaryDirectory(prefix="peakbench-helpers-") as folder:
+            pathlib.Path(folder, "helpers.py").write_text(helpers, encoding="utf-8")
+            read = read.replace("FOLDER", repr(folder))
+            self.assertEqual(self.emulate(read + "torch.zeros(8, device='cuda')"), "exact if", self.said)
+            self.assertIn("only logged", self.verdict["conditions"][0])
+            self.assertEqual(self.emulate(read + "helpers.use(run)"), "unreliable", self.said)
+
     def test_numbers_that_are_printed_at_the_end_change_nothing(self):
         for read, kind in (("print('loss', x.mean().item())", "exact"), ("print((x > 0).sum().item())", "exact"),
                            ("v = x.mean().item()\nprint(v)\nif v < 0:\n    torch.zeros(1 << 28, device='cuda')", "exact if"),
@@ -239,6 +249,32 @@ class ExactnessTest(unittest.TestCase):
         self.assertRegex(" ".join(self.verdict["reasons"]), r"its peaks depend on values that are not known: .* to .* in 3 runs")
         self.emulate(UNKNOWN, options=options)
         self.assertNotIn("second_guess", self.verdict)
+
+    def test_both_sides_of_what_is_compared_are_tried(self):
+        unknown = "import torch\nx, y = torch.randn(2048, 2048, device='cuda'), torch.randn(2000, 2000, device='cuda')\n"
+        small = "import torch\nx, y = torch.randn(8, device='cuda'), torch.randn(8, device='cuda')\n"
+        counts, sizes = "a, b = (x > 0).sum().item(), (y > 0).sum().item()\n", "a, b = len(x[x > 0]), len(y[y > 0])\n"
+        for read, condition, runs in ((unknown + counts, "a > b", 3), (unknown + counts, "b > a", 3), (unknown + counts, "a > 0 and a < x.numel()", 3),
+                                      (small + counts, "a > b", 3), (small + counts, "b > a", 3), (unknown + sizes, "a > b", 4), (unknown + sizes, "b > a", 4),
+                                      (unknown, "x.mean().item() > y.mean().item()", 2), (unknown, "x.mean().item() < y.mean().item()", 2),
+                                      (unknown, "x.sum() > y.sum()", 2), (unknown, "not (x.sum() > y.sum())", 2), (unknown, "torch.equal(x, x * 2)", 2)):  # fmt: skip
+            with self.subTest(condition, runs=runs, read=read):
+                kind = self.emulate(f"{read}if {condition}:\n    torch.zeros(1 << 26, device='cuda')", options=("--second-guess", str(runs)))
+                self.assertEqual(kind, "unreliable", self.said)
+                self.assertEqual((self.verdict["second_guess"]["same"], self.verdict["second_guess"]["problem"]), (False, ""))
+                self.assertGreaterEqual(max(self.verdict["second_guess"]["peak_bytes"]), 1 << 28)
+                self.assertLess(min(self.verdict["second_guess"]["peak_bytes"]), 1 << 28)
+
+    def test_too_few_runs_are_not_the_same(self):
+        read = UNKNOWN + "a, b = (x > 0).sum().item(), (x > 1).sum().item()\nkept = torch.zeros(8 if a > b else 16, device='cuda')"
+        for runs, same in ((1, False), (2, False), (3, True)):
+            with self.subTest(runs):
+                kind = self.emulate(read, options=("--second-guess", str(runs)))
+                self.assertEqual((kind, self.verdict["second_guess"]["same"]), ("exact if" if same else "unreliable", same), self.said)
+        self.emulate(read, options=("--second-guess", "2"))
+        self.assertEqual(self.verdict["second_guess"]["problem"], "2 further runs do not try both orders of the numbers that it reads, as --second-guess 3 does")
+        self.emulate(read)
+        self.assertIn("--second-guess 3 runs the program again", self.verdict["advice"][0])
 
     def test_what_other_values_are_not_made_up_for_is_not_the_same(self):
         for read in ("int((x > -9).sum()) * 4", "int((x > 0).sum(dtype=torch.int32)) * 4", "torch.count_nonzero(x) * 4", "x[x > 0].numel() * 4",

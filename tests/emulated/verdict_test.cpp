@@ -395,6 +395,19 @@ TEST_F(VerdictTest, OtherValuesThatChangedNothingAreACondition) {
   EXPECT_EQ(said.notes.at(0), "with other values it is not known: it ended with exit code 1");
 }
 
+TEST_F(VerdictTest, HowManyFurtherRunsTakeBothSides) {
+  const auto needed = [&] { return guesses_needed({ledger_.get()}); };
+  add_read(ReadKind::floating, 0, 5);
+  add_read(ReadKind::boolean, 0, 5);
+  add_read(ReadKind::logged, 0, 5);
+  add_read(ReadKind::integer, 0, 1);
+  EXPECT_EQ(needed(), 2);
+  add_read(ReadKind::integer, 0, 1, "train.py:9");
+  EXPECT_EQ(needed(), 3) << "two integers have an order";
+  add_read(ReadKind::size, 0, 1);
+  EXPECT_EQ(needed(), 4);
+}
+
 TEST_F(VerdictTest, WhyValuesWereNotComputed) {
   ledger_->computing = Computing::unavailable;
   std::snprintf(ledger_->computing_note, sizeof ledger_->computing_note, "PyTorch 9.9");

@@ -145,6 +145,41 @@ class JournalTest : public ::testing::Test {
   std::map<std::uint64_t, std::int64_t> blocks_;
 };
 
+// A buffer that one line makes from its last state in each of three steps, and a tensor that
+// another line joins.
+TEST_F(JournalTest, ABufferThatIsJoinedToItsLastStateHasAName) {
+  const auto file = writer_.text("/home/me/train.py"), function = writer_.text("main");
+  const auto line = writer_.frame(-1, file, function, 12);
+  const auto other = writer_.frame(-1, file, function, 13);
+  const auto join = [&](std::uint64_t from, std::uint64_t to, std::int32_t stack) {
+    Record record{};
+    record.tag = Tag::kMark;
+    record.kind = static_cast<std::uint8_t>(Mark::kJoins);
+    record.address = from;
+    writer_.add(record);
+    alloc(to, static_cast<std::int64_t>(to), static_cast<std::int64_t>(to));
+    where(stack, "aten::cat");
+  };
+  alloc(0x1000, 512, 512);
+  where(line, "aten::empty");
+  for (const std::uint64_t state : {0x2000, 0x3000, 0x4000}) {
+    mark(Mark::kForwardBegins);
+    mark(Mark::kUpdateBegins);
+    mark(Mark::kUpdateEnds);
+    join(state - 0x1000, state, line);
+    join(state, state + 0x800, other);
+  }
+  final();
+  const auto trace = read().trace;
+  std::vector<std::int64_t> named;
+  for (const auto& one : trace.names) {
+    EXPECT_EQ(one.name, "joined buffer 1");
+    EXPECT_EQ(one.role, trace::Role::kKept);
+    named.push_back(trace.events[one.event].requested_bytes);
+  }
+  EXPECT_THAT(named, ::testing::ElementsAre(0x2000, 0x3000, 0x4000));
+}
+
 TEST_F(JournalTest, BlocksAreAsLargeAsTheAllocatorCounts) {
   alloc(0x1000, 1000, 1024);
   alloc(0x2000, 3'000'000, 4'194'304);  // a block that was not split

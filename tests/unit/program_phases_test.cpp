@@ -39,6 +39,10 @@ struct Script {
     ++call;
     return mark(Mark::kEvaluationBegins).event().mark(Mark::kCallEnds, kWithGraph).event();
   }
+  Script& trained() {  // the same, in training mode
+    ++call;
+    return mark(Mark::kForwardBegins).event().mark(Mark::kCallEnds, kWithGraph).event();
+  }
   Script& backward() { return mark(Mark::kBackwardBegins).event().mark(Mark::kBackwardEnds); }
   Script& backward_of(std::int32_t differentiated) {
     mark(Mark::kBackwardBegins).event().mark(Mark::kDifferentiates);
@@ -67,6 +71,18 @@ struct Script {
     return text;
   }
 };
+
+TEST(ProgramPhases, ACallInTrainingWhoseGraphNoBackwardRunsBeginsAModule) {
+  Script script;
+  script.event().trained().backward_of(1).update();
+  script.trained();
+  const auto unused = script.events - 2;
+  script.trained().backward_of(3).update();
+  EXPECT_EQ(script.modules(), std::vector<std::uint64_t>{unused});
+  Script without;  // no backward was seen to run any call's graph
+  without.event().trained().backward().update().trained().trained().backward().update();
+  EXPECT_EQ(without.modules(), std::vector<std::uint64_t>{});
+}
 
 TEST(ProgramPhases, OfAPlainTraining) {
   Script program;

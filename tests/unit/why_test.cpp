@@ -137,6 +137,42 @@ TEST(Growth, IsNotThatOfTheLastOutput) {
   }
 }
 
+// A buffer that torch.cat makes anew at line 41 behind each step for which `states` has a size.
+FakeProgram joining(std::vector<std::int64_t> states) {
+  FakeProgram program;
+  program.steps = static_cast<int>(states.size());
+  program.after = [states, last = std::optional<trace::FakeTrace::Allocation>()](FakeProgram& one,
+                                                                                 int step) mutable {
+    const auto mib = states[static_cast<std::size_t>(step)];
+    if (mib == 0) return;
+    one.fake.named(trace::Role::kKept, "joined buffer 1");
+    const auto made = one.fake.from({one.main(41)}).alloc(mib * kMiB);
+    if (last) one.fake.free(*last);
+    last = made;
+  };
+  return program;
+}
+
+TEST(Growth, OfABufferThatIsMadeAnewIsTold) {
+  const auto found = why_of(joining({6, 12, 18, 24, 30, 36}));
+  ASSERT_THAT(sentences(found),
+              ElementsAre(AllOf(HasSubstr("A buffer grows by 6.0 MiB a step, to "),
+                                HasSubstr(": torch.cat makes it anew at train.py:41 (main); is it "
+                                          "meant to have no limit?"))));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::kGrowth);
+  EXPECT_EQ(found.findings[0].bytes, 6 * kMiB);
+  EXPECT_THAT(sentences(why_of(joining({6, 0, 12, 0, 20, 0, 28}))),
+              ElementsAre(HasSubstr("A buffer grows by 6.0 MiB to 8.0 MiB now and then, to ")));
+}
+
+TEST(Growth, OfABufferThatStopsIsNotTold) {
+  for (const auto& states : {std::vector<std::int64_t>{6, 12, 18, 18, 18, 18},
+                             {6, 12, 18, 24, 0, 0, 0},
+                             {6, 12, 18, 6, 12, 18},
+                             {6, 12, 18}})
+    EXPECT_THAT(sentences(why_of(joining(states))), ElementsAre());
+}
+
 TEST(Growth, OfAThousandthOfThePeakIsNotTold) {
   FakeProgram program;
   program.after = [](FakeProgram& one, int) { one.fake.from({one.main(30)}).alloc(512); };
