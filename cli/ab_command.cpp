@@ -14,6 +14,7 @@
 #include "reports/analysis/timing.h"
 #include "reports/compare/words.h"
 #include "result/axes.h"
+#include "result/device.h"
 #include "result/gate_policy.h"
 #include "result/run.h"
 #include "text/printable.h"
@@ -59,6 +60,7 @@ class AbCommand {
       : world_(world), arguments_(arguments), policy_(policy_of(arguments)) {}
 
   int go(const std::vector<std::string>& typed) {
+    check_devices();
     const auto run = run_of();
     const int code = run_cases(world_, run, typed);
     if (run.dry_run || (code != kDone && code != kInterrupted)) return code;
@@ -67,6 +69,13 @@ class AbCommand {
   }
 
  private:
+  void check_devices() const {
+    for (const auto& id : arguments_.run.cases.at(Axis::kDevice))
+      if (const auto device = result::recorded_device(id); !device.has_times)
+        throw ConfigError(
+            fmt::format("--device {}: {}; time on cpu or cuda:0", id, device.no_times));
+  }
+
   RunArguments run_of() const {
     auto run = arguments_.run;
     run.cases[Axis::kBuild] = {arguments_.base, arguments_.now};

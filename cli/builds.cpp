@@ -61,6 +61,8 @@ void give_release(World& world, const std::string& release, const BuildOptions& 
   if (environment.torch && options.requirements.empty() && release != workers::kNewest &&
       manifest::is_start_of(release, environment.torch->version)) {
     build.torch = environment.torch->version;
+  } else if (!options.installs) {
+    build.torch = release;
   } else {
     if (environment.python.empty())
       throw ConfigError(
@@ -82,22 +84,18 @@ std::vector<plan::Build> of_releases(World& world, const std::vector<std::string
   std::vector<plan::Build> builds;
   for (const auto& release : releases) {
     const auto worker = worker_for(world, {release, kTorchOption});
-    const auto same = std::ranges::find(builds, libtorch_version(worker), [](const auto& one) {
-      return libtorch_version(*one.worker);
-    });
-    if (same != builds.end())
-      throw ConfigError(fmt::format("{} {}: it is PyTorch {}, which {} names already", kTorchOption,
-                                    release, libtorch_version(worker),
-                                    releases[static_cast<std::size_t>(same - builds.begin())]));
-    builds.push_back(
+    auto& build = builds.emplace_back(
         build_of(worker, find_plugins(world, worker, options.plugins, request.plugins), options));
+    build.also = {release, libtorch_version(worker)};
   }
   name_by_release(builds);
-  for (std::size_t i = 0; !request.programs.empty() && i < builds.size(); ++i) {
-    const auto name = builds[i].torch;
-    give_release(world, releases[i], options, builds[i]);
-    builds[i].torch = name;
-  }
+  check_different(builds, releases);
+  // Programs of a suite import the very release that the worker loads.
+  for (auto& build : builds)
+    if (const auto name = build.torch; !request.programs.empty()) {
+      give_release(world, name, options, build);
+      build.torch = name;
+    }
   return builds;
 }
 
@@ -115,7 +113,7 @@ AskedBuild asked_build(const std::string& text) {
     asked.plugins.insert(asked.plugins.begin(), rest.substr(at + kPlugins.size()));
     rest.resize(at);
   }
-  asked.folder = (fs::path(rest) / "").lexically_normal().parent_path();
+  asked.folder = (fs::absolute(rest) / "").lexically_normal().parent_path();
   return asked;
 }
 
@@ -130,24 +128,29 @@ std::string last_names(const fs::path& path, std::ptrdiff_t count) {
   return text;
 }
 
-// As few of their last names as tell them apart; the same folder again is NAME-2.
+// As few of its last names as tell a folder from the others.
+std::string short_name(const fs::path& path, const std::vector<AskedBuild>& asked) {
+  const auto is_shared = [&](std::ptrdiff_t count) {
+    return std::ranges::any_of(asked, [&](const AskedBuild& other) {
+      return other.folder != path && last_names(other.folder, count) == last_names(path, count);
+    });
+  };
+  std::ptrdiff_t count = 1;
+  while (count < std::distance(path.begin(), path.end()) && is_shared(count)) ++count;
+  return last_names(path, count);
+}
+
+// The same folder again is NAME-2, or the next number that no folder's name has.
 std::vector<std::string> names_of(const std::vector<AskedBuild>& asked) {
-  std::vector<std::string> names;
-  for (const auto& one : asked) {
-    const auto path = fs::absolute(one.folder);
-    const auto is_shared = [&](std::ptrdiff_t count) {
-      return std::ranges::any_of(asked, [&](const AskedBuild& other) {
-        const auto theirs = fs::absolute(other.folder);
-        return theirs != path && last_names(theirs, count) == last_names(path, count);
-      });
-    };
-    std::ptrdiff_t count = 1;
-    while (count < std::distance(path.begin(), path.end()) && is_shared(count)) ++count;
-    const auto name = last_names(path, count);
-    auto free = name;
-    for (int number = 2; std::ranges::count(names, free) != 0; ++number)
-      free = fmt::format("{}-{}", name, number);
-    names.push_back(free);
+  std::vector<std::string> taken, names;
+  for (const auto& one : asked) taken.push_back(short_name(one.folder, asked));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    auto name = taken[i];
+    const bool is_again = std::ranges::count(names, name) != 0;
+    for (int number = 2; is_again && std::ranges::count(taken, name) != 0; ++number)
+      name = fmt::format("{}-{}", taken[i], number);
+    if (is_again) taken.push_back(name);
+    names.push_back(name);
   }
   return names;
 }
@@ -159,13 +162,16 @@ std::vector<plan::Build> of_folders(World& world, const std::vector<std::string>
   std::vector<plan::Build> builds;
   for (const auto& one : asked) {
     const auto worker = workers::worker_in_build(one.folder, launch::peakbench_version());
-    auto plugins = options.plugins;
-    plugins.insert(plugins.end(), one.plugins.begin(), one.plugins.end());
+    auto plugins = request.plugins;
+    for (const auto& folder : one.plugins) plugins.emplace_back(folder, "--build");
     builds.push_back(
-        build_of(worker, find_plugins(world, worker, plugins, request.plugins), options));
+        build_of(worker, find_plugins(world, worker, options.plugins, plugins), options));
   }
   const auto names = names_of(asked);
-  for (std::size_t i = 0; builds.size() > 1 && i < builds.size(); ++i) builds[i].build = names[i];
+  for (std::size_t i = 0; builds.size() > 1 && i < builds.size(); ++i) {
+    builds[i].build = names[i];
+    builds[i].also = {folders[i]};
+  }
   return builds;
 }
 
@@ -180,7 +186,10 @@ std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
         "--build and --torch: each build has a PyTorch of its own; name builds or releases");
   auto builds = folders.empty() ? of_releases(world, releases, request, options)
                                 : of_folders(world, folders, request, options);
-  if (builds.size() == 1) builds.front().torch.clear();
+  if (builds.size() == 1) {
+    builds.front().also.push_back(builds.front().torch);
+    builds.front().torch.clear();
+  }
   if (!builds.empty()) return builds;
   const auto worker = worker_of(world);
   builds.push_back(

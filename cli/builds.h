@@ -14,6 +14,7 @@ namespace peakbench::cli {
 struct BuildOptions {
   std::vector<std::string> plugins = {};  // --plugins
   std::string requirements = {};          // --requirements
+  bool installs = true;                   // not: a release that is not there has no packages
   // The devices that a worker can use.
   std::function<plan::DeviceHook(const manifest::Worker&)> devices;
 };

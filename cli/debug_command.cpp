@@ -89,6 +89,9 @@ class DebugCommand {
           "{} is a program, which has no worker to debug: put the debugger in front of its own "
           "command, such as peakbench emulate --card CARD -- gdb --args python3 train.py",
           order.job.case_id));
+    if (!files::is_there(order.program))
+      throw ConfigError(
+          fmt::format("no worker program: {}; `peakbench doctor` says more", order.program));
     const auto command = launch::debugger_command(arguments_.debugger, more_, order);
     world_.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),
                               printable(order.job_path), printable(reports::shell_quoted(command)))
@@ -103,8 +106,28 @@ class DebugCommand {
           fmt::format("no debugger \"{0}\" on PATH; install it (apt-get install "
                       "gdb), or name another with --debugger",
                       arguments_.debugger));
-    if (const auto& worker = worker_of(world_).program; !files::is_there(worker))
-      throw ConfigError(fmt::format("no worker program: {}; `peakbench doctor` says more", worker));
+  }
+
+  BuildOptions build_options() const {
+    return {.plugins = arguments_.run.plugins,
+            .requirements = "",
+            .installs = false,
+            .devices = [this](const manifest::Worker& worker) {
+              return inventory::device_hook(arguments_.run.card, worker);
+            }};
+  }
+
+  // The one that the run measured the case with, unless another was named.
+  manifest::Worker worker_for_case(const result::CaseSpec& spec) const {
+    plan::Request request;
+    for (const auto& [axis, texts] : arguments_.run.cases) request.lists[axis] = texts;
+    auto &releases = request.lists[result::Axis::kTorch],
+         &folders = request.lists[result::Axis::kBuild];
+    if (!spec.build.empty() && folders.empty())
+      throw ConfigError(
+          fmt::format("{}: its run has several builds; name its folder: --build DIR", spec.id));
+    if (!spec.torch.empty() && releases.empty() && folders.empty()) releases = {spec.torch};
+    return *builds_for(world_, request, build_options()).front().worker;
   }
 
   // Nothing of a run is written over.
@@ -132,19 +155,13 @@ class DebugCommand {
           fmt::format("{}: {} has left no job there ({}): it was decided before it ran, or was "
                       "measured elsewhere. Give the case as to `peakbench run` instead",
                       run_folder, found.spec.id, job));
-    if (world_.torch.empty()) world_.torch = found.spec.torch;
-    return launch::order_from_file(job, folder(), worker_of(world_));
+    return launch::order_from_file(job, folder(), worker_for_case(found.spec));
   }
 
   launch::WorkerOrder of_plan() const {
     auto request = make_request(arguments_.run);
     request.ablation = false;
-    const auto builds = builds_for(world_, request,
-                                   {.plugins = arguments_.run.plugins,
-                                    .requirements = "",
-                                    .devices = [this](const manifest::Worker& worker) {
-                                      return inventory::device_hook(arguments_.run.card, worker);
-                                    }});
+    const auto builds = builds_for(world_, request, build_options());
     const auto plan = plan::make_plan(request, builds);
     std::vector<const plan::PlannedCase*> cases;
     for (const auto& one : plan.cases) cases.push_back(&one);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -47,11 +48,11 @@ void add_program(CLI::App& command, RunArguments& arguments) {
       ->excludes("suite");
 }
 
-void add_case_options(CLI::App& command, RunArguments& arguments, bool without_builds = false) {
+void add_case_options(CLI::App& command, RunArguments& arguments,
+                      const std::set<Axis>& without = {}) {
   const std::string group = "Cases (each may be given several times; they multiply)";
   for (const auto* row : result::asked_axes())
-    if (!without_builds || (row->axis != Axis::kTorch && row->axis != Axis::kBuild))
-      add_axis_option(command, *row, arguments.cases)->group(group);
+    if (!without.contains(row->axis)) add_axis_option(command, *row, arguments.cases)->group(group);
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
@@ -234,6 +235,12 @@ void take_command(const RunArguments& arguments, plan::Request& request) {
   if (arguments.cases.at(Axis::kDevice).empty())
     request.lists[Axis::kDevice] = {
         result::emulated_device(arguments.card.empty() ? kDefaultCard : arguments.card)};
+  for (const auto& device : request.lists[Axis::kDevice])
+    if (result::recorded_device(device).kind != result::DeviceKind::kEmulated)
+      throw ConfigError(fmt::format(
+          "--device {}: programs run with several PyTorchs on emulated cards, as these lack "
+          "NVIDIA's packages; name one with --card",
+          device));
   request.title = program.name;
 }
 
@@ -261,7 +268,7 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_releases_options(CLI::App& command, RunArguments& arguments) {
-  add_case_options(command, arguments);
+  add_case_options(command, arguments, {Axis::kBuild});
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
   add_requirements(command, arguments);
@@ -271,7 +278,7 @@ void add_releases_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_ab_options(CLI::App& command, RunArguments& arguments) {
-  add_case_options(command, arguments, true);
+  add_case_options(command, arguments, {Axis::kTorch, Axis::kBuild});
   add_measuring_options(command, arguments);
   command.get_option("--steps")->description("Timed steps of each process (default 10)");
   command.get_option("--warmup")->description("Steps before timing starts (default 3)");

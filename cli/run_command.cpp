@@ -109,6 +109,7 @@ class RunCommand {
   std::vector<plan::Build> builds_of(const plan::Request& request) {
     const BuildOptions options{.plugins = arguments_.plugins,
                                .requirements = arguments_.requirements,
+                               .installs = !arguments_.dry_run,
                                .devices = [this](const manifest::Worker& worker) {
                                  return arguments_.slurm.is_asked()
                                             ? inventory::device_hook_for_others(worker)

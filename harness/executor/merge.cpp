@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "errors/errors.h"
@@ -62,12 +63,13 @@ void check_device_options(const std::vector<PartialRun>& parts) {
 // Figures of two builds of a plugin are no run either.
 void check_plugins(const std::vector<PartialRun>& parts) {
   using Of = std::pair<const PartialRun*, const result::PluginBuild*>;
-  std::map<std::pair<std::string, std::string>, Of> builds;  // by kind and id
+  // By kind and id; each release of PyTorch and each build of Peakbench has its own.
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, Of> builds;
   for (const auto& part : parts)
     for (const auto& one : part.run.cases)
       for (const auto& build : one.plugins) {
-        const auto [found, is_new] =
-            builds.emplace(std::pair(build.kind, build.id), Of(&part, &build));
+        const auto [found, is_new] = builds.emplace(
+            std::tuple(build.kind, build.id, one.spec.torch, one.spec.build), Of(&part, &build));
         const auto& [first, known] = found->second;
         if (is_new || first == &part || known->sha256 == build.sha256) continue;
         refuse(*first, part,

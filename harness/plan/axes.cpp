@@ -73,13 +73,19 @@ Values Resolver::devices(const std::string& text) const {
 
 // Of a rule: which builds it is about. Which ones there are was decided before.
 Values Resolver::of_build(const result::AxisRow& row, const std::string& text) const {
-  std::vector<std::string> known;
-  for (const auto& one : builds_) known.push_back(row.text(setting_of(one)));
-  if (std::ranges::none_of(known,
-                           [&](const auto& value) { return manifest::is_start_of(text, value); }))
-    throw ConfigError(fmt::format("{} \"{}\": no case has it; the run has {}", row.name, text,
-                                  fmt::join(known, ", ")));
-  return manifest::is_start_of(text, row.text(here_)) ? Values{here_} : Values{};
+  const auto is_named = [&](const Build& one) {
+    return manifest::is_start_of(text, row.text(setting_of(one))) ||
+           std::ranges::count(one.also, text) != 0;
+  };
+  if (!request_.is_narrowed && std::ranges::none_of(builds_, is_named)) {
+    std::vector<std::string> known;
+    for (const auto& one : builds_)
+      if (auto value = row.text(setting_of(one)); !value.empty()) known.push_back(value);
+    throw ConfigError(
+        fmt::format("{} \"{}\": no case has it; the run has {}", row.name, text,
+                    known.empty() ? "one" : fmt::format("{}", fmt::join(known, ", "))));
+  }
+  return is_named(build_) ? Values{here_} : Values{};
 }
 
 Values Resolver::values(const result::AxisRow& row, const std::string& section,

@@ -137,7 +137,7 @@ class Planner {
         add_all(with);
       } catch (const ConfigError& error) {
         const auto name = with.build.torch + with.build.build;
-        if (name.empty()) throw;
+        if (name.empty() || &with == &with_.front()) throw;  // of all, most likely
         throw ConfigError(fmt::format("{} (with {})", error.what(), name));
       }
     if (plan_.cases.empty() || (!has_stacks_ && needs_worker(request_)))
@@ -280,13 +280,14 @@ class Planner {
 
   // A build of Peakbench is nothing to a program, a release of PyTorch is.
   static void set_release(PlannedCase& planned, const Build& build) {
+    if (!build.python_path.empty()) {
+      auto& path = planned.program->environment["PYTHONPATH"];
+      path = build.python_path + (path.empty() ? "" : ":" + path);
+    }
     if (build.torch.empty()) return;
     planned.spec.torch = build.torch;
     planned.spec.id = case_id(planned.spec);
     planned.spec.slug = slug(planned.spec.id);
-    if (build.python_path.empty()) return;
-    auto& path = planned.program->environment["PYTHONPATH"];
-    path = build.python_path + (path.empty() ? "" : ":" + path);
   }
 
   // nullptr where it is excluded or there already.

@@ -112,8 +112,8 @@ struct Build {
   DeviceHook devices;
   // Of several, the values that tell it from the others on the axes `torch` and `build`.
   std::string torch = {}, build = {};
-  std::string python_path =
-      {};  // PYTHONPATH of programs, which import its PyTorch; empty: as it is
+  std::vector<std::string> also = {};  // other texts that name it in a rule: as it was asked for
+  std::string python_path = {};        // of programs, which import its PyTorch; empty: as it is
 };
 
 struct Plan {

@@ -59,12 +59,14 @@ std::string last_words(const std::string& said) {
   const auto how = !end.start_error.empty() ? end.start_error
                    : end.signal != 0        ? fmt::format("ended by signal {}", end.signal)
                                             : fmt::format("exit code {}", end.exit_code);
+  const auto& words = command.arguments;
+  const auto what = words[1] == "-m" ? "-m " + words[2] : words[1];
   const auto log = end.log_error.empty()
                        ? fmt::format("All that was said is in {}", command.log)
                        : fmt::format("Not all of it is in {}: {}", command.log, end.log_error);
   throw ConfigError(fmt::format("{}: {} {}: {}{}\n{}", command.how_it_failed,
-                                fs::path(command.arguments[0]).filename().string(),
-                                command.arguments[1], how, last_words(end.last_words), log));
+                                fs::path(command.arguments[0]).filename().string(), what, how,
+                                last_words(end.last_words), log));
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ constexpr const char* kPackages = "site-packages";
 // 2.6: the newest of 2.6; 2.6.0: that one, whichever CUDA it is for.
 std::string requirement_of(const std::string& version) {
   if (version == kNewest) return "torch";
+  constexpr std::string_view kLetters = "0123456789.+abcdefghijklmnopqrstuvwxyz";
+  if (version.find_first_not_of(kLetters) != std::string::npos)
+    throw ConfigError(
+        fmt::format("--torch {}: expected a version, like 2.15 or {}", version, kNewest));
   const bool is_whole =
       version.find('+') != std::string::npos || std::ranges::count(version, '.') >= 2;
   return fmt::format("torch=={}{}", version, is_whole ? "" : ".*");
@@ -83,15 +87,21 @@ class Installer {
     return newest == found.end() ? "" : *newest;
   }
 
-  // Empty: cancelled.
+  // Of it and the requirements together, before anything is downloaded for long. Empty: cancelled.
   std::string version_of(const fs::path& scratch) const {
     const auto report = (scratch / "report.json").string();
-    if (!pip({"--dry-run", "--ignore-installed", "--no-deps", "--report", report,
-              requirement_of(order_.version)}))
-      return "";
+    std::vector<std::string> arguments{"--dry-run", "--ignore-installed",
+                                       "--no-deps", "--report",
+                                       report,      requirement_of(order_.version)};
+    if (!requirements_.empty())
+      arguments.insert(arguments.end(), {"--requirement", order_.requirements});
+    if (!pip(arguments)) return "";
     const auto found = files::read_json_file(report);
     try {
-      return found.at("install").at(0).at("metadata").at("version").get<std::string>();
+      for (const auto& one : found.at("install"))
+        if (const auto& about = one.at("metadata"); about.at("name") == "torch")
+          return about.at("version").get<std::string>();
+      throw ConfigError("pip would install no package torch");
     } catch (const nlohmann::json::exception&) {
       throw ConfigError(
           "pip does not say which PyTorch it would install; Peakbench needs pip 22.2 or newer "
@@ -140,7 +150,8 @@ class Installer {
     return run_logged({command,
                        {},
                        (cache_ / "install.log").string(),
-                       fmt::format("PyTorch {} could not be installed", order_.version)},
+                       fmt::format("PyTorch {}{} could not be installed", order_.version,
+                                   requirements_.empty() ? "" : ", or " + order_.requirements)},
                       listener_);
   }
 

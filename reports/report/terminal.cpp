@@ -200,7 +200,7 @@ Table table_of(const GroupView& group, int width) {
     headings.push_back({column.heading, column.importance, /*right=*/true});
   std::vector<TableRow> rows;
   for (const RowView& row : group.rows) {
-    TableRow cells{{row.name}, row.ok ? "" : outcome(row)};
+    TableRow cells{{row.ok ? row.name : row.strategy}, row.ok ? "" : outcome(row)};
     for (const Column& column : columns) cells.cells.push_back(column.cell(row));
     rows.push_back(std::move(cells));
   }

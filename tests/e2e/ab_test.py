@@ -71,10 +71,11 @@ class Ab(ProgramTest):
         self.fails("ab", "nowhere", self.base, *TINY, says=["nowhere: no bin/peakbench-worker there"])
         self.fails("run", *TINY, "--build", "nowhere", says=["nowhere: no bin/peakbench-worker there"])
         self.fails("run", *TINY, "--build", self.base, "--torch", "newest", says=["--build and --torch"])
+        self.fails("ab", self.base, self.base, *TINY, "--device", "emulated:h100-80gb", says=["has no times"])
         self.fails("ab", self.base, self.base, *TINY, "--margin", "off", says=["--margin"])
         self.fails("ab", self.base, self.base, *TINY, "--margin", "2", says=["--margin: expected a part of the step"])
         self.fails("ab", self.base, self.base, "--model", "tine", "--strategy", "baseline", says=["tiny"])
-        self.fails("ab", self.base, f"{self.base},plugins=nowhere", *TINY, says=["nowhere"])
+        self.fails("ab", self.base, f"{self.base},plugins=nowhere", *TINY, says=["nowhere", "--build"])
         (self.folder / "file").write_text("in the way", encoding="utf-8")
         self.fails("ab", self.base, self.base, *TINY, "--out", "file", says=["file"])
 

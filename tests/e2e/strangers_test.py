@@ -250,19 +250,6 @@ class OtherFolders(Strangers):
             self.peakbench("gate", "a", "b", "--out", "pages", "--format", formats)
         json.loads((self.folder / "pages/comparison.json").read_text(encoding="utf-8"))
 
-    def test_ab(self):
-        ab = ("ab", self.prefix / "installed", self.prefix / "installed", "--model", "tiny", "--strategy", "baseline",
-              "--pairs", "2", "--steps", "2", "--out", "out")
-        path = self.put("out/ab.json", "{}")
-        self.refused(*ab, says=["out/ab.json", "not written by Peakbench", "--out"])
-        path.unlink()
-        path = self.put("out/base/notes.txt")
-        self.refused(*ab, says=["out/base", "--out"])
-        path.unlink()
-        self.peakbench(*ab)
-        self.peakbench(*ab)  # the earlier result of the same command is replaced
-        json.loads((self.folder / "out/ab.json").read_text(encoding="utf-8"))
-
     def test_history_export_to_folders(self):
         self.finished()
         self.peakbench("history", "add", "out")

@@ -102,6 +102,7 @@ SEEN = {
     "trace": ["trace", "--card", "h100-80gb", "--out", "traced", "--", "true"],
     "import": ["import", "none.pickle"],
     "export": ["export", "out"],
+    "releases": ["releases", "--model", "tiny"],
     "history": ["history"],
     "merge": ["merge", "out", "other", "--out", "merged"],
     "new": ["new", "strategy", "mine"],

@@ -477,6 +477,9 @@ elif words[0] == "--install":
 PIP = """import json, os, pathlib, re, sys
 root = pathlib.Path("{root}")
 words = sys.argv[1:]
+if "--requirement" in words and "none" in pathlib.Path(words[words.index("--requirement") + 1]).read_text(encoding="utf-8"):
+    print("ERROR: No matching distribution found for none", flush=True)
+    sys.exit(1)
 with open(root / "pip-calls", "a", encoding="utf-8") as calls:
     print(*words, file=calls)
 wanted = [word for word in words if re.match("torch(==|$)", word)]
@@ -485,7 +488,7 @@ if wanted and not version.startswith("7."):
     print(f"ERROR: No matching distribution found for {{wanted[0]}}", flush=True)
     sys.exit(1)
 if "--report" in words:
-    report = dict(install=[dict(metadata=dict(version=version))])
+    report = dict(install=[dict(metadata=dict(name="torch", version=version))])
     pathlib.Path(words[words.index("--report") + 1]).write_text(json.dumps(report), encoding="utf-8")
 elif (root / "full").exists():
     print("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", flush=True)
@@ -510,8 +513,10 @@ class Releases(Workers):
         (self.folder / "train.py").write_text("", encoding="utf-8")
         self.releases = self.cache / "peakbench/releases"
 
-    def dry(self, *arguments, **more):
-        return self.peakbench("releases", "--dry-run", "--json", *arguments, **more)
+    def run_it(self, *arguments):
+        """The program uses no PyTorch; its cases, and what was said."""
+        done = self.peakbench("releases", "--out", "out", "--overwrite", *arguments, exit_code=3)
+        return json.loads((self.folder / "out/run.json").read_text(encoding="utf-8"))["cases"], done
 
     def calls(self):
         calls = (self.folder / "pip-calls").read_text(encoding="utf-8").splitlines()
@@ -519,32 +524,38 @@ class Releases(Workers):
         return calls
 
     def test_each_is_installed_once(self):
-        done = self.dry("--torch", "7.2,7.5.3", "--", "python3", "train.py", "--torch", "x")
-        self.assertEqual([case["id"] for case in json.loads(done.stdout)["cases"]],
+        cases, done = self.run_it("--torch", "7.2,7.5.3", "--", "python3", "train.py", "--torch", "x")
+        self.assertEqual([case["id"] for case in cases],
                          [f"program/train.py/emulated:h100-80gb/torch-{version}" for version in ("7.2.1", "7.5.3")])  # fmt: skip
         self.assertIn("Installing PyTorch 7.2.1 without NVIDIA's packages", done.stderr)
         calls = self.calls()
         self.assertEqual([call.count("--dry-run") for call in calls], [1, 0, 0, 1, 0, 0])
         self.assertIn("--no-deps", calls[1])
         self.assertIn("nvidia-cuda-runtime==13.*", calls[2])
-        self.dry("--torch", "7.2,7.5", "train.py")
+        self.run_it("--torch", "7.2,7.5", "train.py")
         self.assertFalse((self.folder / "pip-calls").exists(), "both are there")
-        self.dry("--torch", "7.2,newest", "train.py")
+        self.run_it("--torch", "7.2,newest", "train.py")
         self.assertIn(" torch", self.calls()[0])
         self.assertEqual(len(list(self.releases.glob("torch-*/site-packages/torch/version.py"))), 3)
 
+    def test_one_alone_is_imported_too(self):
+        (case,), _ = self.run_it("--torch", "7.2", "train.py")
+        self.assertEqual(case["id"], "program/train.py/emulated:h100-80gb")
+        (folder,) = self.releases.glob("torch-7.2.1-*")
+        self.assertEqual(case["settings"]["environment"]["PYTHONPATH"], str(folder / "site-packages"))
+
     def test_the_environments_is_taken_as_it_is(self):
         self.environment_of(*self.here)
-        self.dry("--torch", f"{self.here[0].partition('+')[0]},7.2", "--", "python3", "train.py")
+        self.run_it("--torch", f"{self.here[0].partition('+')[0]},7.2", "--", "python3", "train.py")
         self.assertEqual(len(self.calls()), 3)
-        self.dry("--", "python3", "train.py")
+        self.run_it("--", "python3", "train.py")
         self.assertIn("--report", self.calls()[0], "the environment's and the newest")
 
     def test_requirements_are_beside_each(self):
         (self.folder / "more.txt").write_text("timm\n", encoding="utf-8")
-        self.dry("--torch", "7.2,7.5", "--requirements", "more.txt", "--", "python3", "train.py")
-        self.assertEqual(sum("--requirement more.txt" in call for call in self.calls()), 2)
-        self.dry("--torch", "7.2", "--", "python3", "train.py")
+        self.run_it("--torch", "7.2,7.5", "--requirements", "more.txt", "--", "python3", "train.py")
+        self.assertEqual(sum("--requirement more.txt" in call for call in self.calls()), 4, "asked for first, then installed")
+        self.run_it("--torch", "7.2", "--", "python3", "train.py")
         self.assertEqual(len(self.calls()), 3, "without them it is another environment")
 
     def test_what_cannot_be_had_is_said_and_nothing_is_left(self):
@@ -560,7 +571,14 @@ class Releases(Workers):
         self.fails("releases", "train.py", says=["has no PyTorch: name the releases: --torch 2.6,2.11,newest"])
         self.fails("releases", "one.toml", "two.toml", says=["one suite at a time"])
         self.fails("releases", says=["there is no worker for any PyTorch that is here"])
-        self.fails("releases", "--torch", "7.2", "--build", "x", "train.py", says=["--build: a program has no worker"])
+        self.fails("releases", "--torch", "7.2", "--build", "x", "train.py", says=["no option --build of `peakbench releases`"])
+        self.fails("releases", "--torch", "7.2;rm", "train.py", says=["--torch 7.2;rm: expected a version, like 2.15 or newest"])
+        self.fails("releases", "--torch", "7.2", "--device", "cpu", "train.py", says=["--device cpu: programs run with several PyTorchs on emulated cards"])
+        (self.folder / "more.txt").write_text("none\n", encoding="utf-8")
+        self.fails("releases", "--torch", "7.5", "--requirements", "more.txt", "train.py", says=["PyTorch 7.5, or more.txt could not be installed", "-m pip"])
+        done = self.peakbench("releases", "--torch", "7.5,newest", "--dry-run", "train.py")
+        self.assertIn("torch-newest", done.stdout)
+        self.assertEqual(len(list(self.releases.glob("torch-*"))), 1, "a dry run installs nothing")
 
 
 class Building(Workers):

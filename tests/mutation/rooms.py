@@ -55,21 +55,6 @@ ROOMS = (
         ),
     ),
     Room(
-        "reports/ab",
-        (
-            _tests_of("ab_test"),
-            Stage(_E2E, select=("-R", r"^e2e\.ab$")),
-        ),
-    ),
-    Room(
-        "harness/ab",
-        (
-            _tests_of("ab_test"),
-            _tests_of("compare_test"),
-            Stage(_E2E, select=("-R", r"^e2e\.(ab|strangers)$")),
-        ),
-    ),
-    Room(
         "harness/process",
         (
             _tests_of("process_test"),
