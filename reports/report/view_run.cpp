@@ -67,7 +67,9 @@ void add_missing(const CaseResult& result, Missing& missing) {
 std::vector<DeviceView> devices_view(const result::Run& run) {
   std::vector<DeviceView> list;
   for (const CaseResult& result : run.cases) {
-    DeviceView device{printable(result.spec.device), facts_view(device_facts(result))};
+    const auto build = build_text(result.spec);
+    DeviceView device{printable(result.spec.device + (build.empty() ? "" : ", " + build)),
+                      facts_view(device_facts(result))};
     const bool known = std::ranges::find(list, device) != list.end();
     if (!known && !device.facts.empty()) list.push_back(std::move(device));
   }
