@@ -23,7 +23,6 @@ namespace peakbench::cli {
 namespace {
 
 using result::Axis;
-using statistics::SpeedDifference;
 
 constexpr const char* kAbFooter = R"(Examples:
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline

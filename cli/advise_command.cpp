@@ -108,12 +108,8 @@ class AdviseCommand {
     const auto run = result::read_run(arguments_.run);
     const auto& measured = case_of(run, arguments_);
     auto request = search::request_of(measured, run, device_of(measured, arguments_));
-    const auto build = builds_for(world_, request,
-                                  {.plugins = arguments_.plugins,
-                                   .requirements = "",
-                                   .installs = true,
-                                   .devices = any_card})
-                           .front();
+    const auto build =
+        builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card}).front();
     // What is wrong is said before anything runs.
     const auto runner = world_.make_runner(plan::make_plan(request, {&build, 1}));
     const ScratchFolder scratch(std::filesystem::temp_directory_path());

@@ -36,9 +36,7 @@ plan::Build build_of(Worker worker, manifest::Found plugins, const BuildOptions&
 // 2.15.0, and 2.15.0+cu132 where another of them is of that release.
 void name_by_release(std::vector<plan::Build>& builds) {
   const auto version = [](const plan::Build& one) { return libtorch_version(*one.worker); };
-  const auto release = [&](const plan::Build& one) {
-    return version(one).substr(0, version(one).find('+'));
-  };
+  const auto release = [&](const plan::Build& one) { return workers::release_of(version(one)); };
   for (auto& one : builds) {
     const auto of_it = std::ranges::count(builds, release(one), release);
     one.torch = of_it == 1 ? release(one) : version(one);
@@ -56,8 +54,7 @@ void check_different(const std::vector<plan::Build>& builds,
 
 // What programs import: the environment's, where it is of that release.
 void give_release(World& world, const std::string& release, const BuildOptions& options,
-                  plan::Build& build) {
-  const auto environment = workers::torch_of_environment();
+                  const workers::TorchFound& environment, plan::Build& build) {
   if (environment.torch && options.requirements.empty() && release != workers::kNewest &&
       manifest::is_start_of(release, environment.torch->version)) {
     build.torch = environment.torch->version;
@@ -76,7 +73,7 @@ void give_release(World& world, const std::string& release, const BuildOptions& 
     if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0')
       build.python_path += std::string(":") + before;
   }
-  build.torch = build.torch.substr(0, build.torch.find('+'));
+  build.torch = workers::release_of(build.torch);
 }
 
 std::vector<plan::Build> of_releases(World& world, const std::vector<std::string>& releases,
@@ -91,11 +88,13 @@ std::vector<plan::Build> of_releases(World& world, const std::vector<std::string
   name_by_release(builds);
   check_different(builds, releases);
   // Programs of a suite import the very release that the worker loads.
-  for (auto& build : builds)
-    if (const auto name = build.torch; !request.programs.empty()) {
-      give_release(world, name, options, build);
-      build.torch = name;
-    }
+  if (request.programs.empty()) return builds;
+  const auto environment = workers::torch_of_environment();
+  for (auto& build : builds) {
+    const auto name = build.torch;
+    give_release(world, name, options, environment, build);
+    build.torch = name;
+  }
   return builds;
 }
 
@@ -205,10 +204,11 @@ std::vector<plan::Build> builds_for_programs(World& world, const plan::Request& 
     throw ConfigError("--build: a program has no worker; leave it out, or name a --model");
   const auto& releases = request.lists.at(Axis::kTorch);
   if (releases.empty()) return {build_of(manifest::no_worker(), {}, options)};
+  const auto environment = workers::torch_of_environment();
   std::vector<plan::Build> builds;
   for (const auto& release : releases) {
     auto& build = builds.emplace_back(build_of(manifest::no_worker(), {}, options));
-    give_release(world, release, options, build);
+    give_release(world, release, options, environment, build);
   }
   check_different(builds, releases);
   if (builds.size() == 1) builds.front().torch.clear();

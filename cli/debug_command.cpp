@@ -110,7 +110,6 @@ class DebugCommand {
 
   BuildOptions build_options() const {
     return {.plugins = arguments_.run.plugins,
-            .requirements = "",
             .installs = false,
             .devices = [this](const manifest::Worker& worker) {
               return inventory::device_hook(arguments_.run.card, worker);

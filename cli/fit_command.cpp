@@ -103,9 +103,7 @@ class FitCommand {
   void ask_of_model() {
     found_.along = along_of(arguments_);
     auto request = fit_request(arguments_, found_.along);
-    builds_ = builds_for(
-        world_, request,
-        {.plugins = arguments_.plugins, .requirements = "", .installs = true, .devices = any_card});
+    builds_ = builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card});
     is_to_propose_ = request.lists[Axis::kStrategy].empty();
     found_.title = request.title;
     // Whatever is wrong is said before anything runs.
@@ -150,9 +148,7 @@ class FitCommand {
     request.assume = arguments_.assume;
     request.second_guesses = arguments_.second_guesses;
     if (arguments_.timeout_s) request.timeout_s = *arguments_.timeout_s;
-    builds_ = builds_for_programs(
-        world_, request,
-        {.plugins = {}, .requirements = "", .installs = true, .devices = any_card});
+    builds_ = builds_for_programs(world_, request, {.devices = any_card});
     plan_ = plan::make_plan(request, builds_);
     found_.along = vary ? Along::kProgram : Along::kNothing;
     found_.axis = vary ? vary->axis : "";

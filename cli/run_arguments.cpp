@@ -15,6 +15,7 @@
 #include "cli/second_guess_option.h"
 #include "cli/whole_number.h"
 #include "errors/errors.h"
+#include "inventory/hook.h"
 #include "result/device.h"
 
 namespace peakbench::cli {
@@ -22,7 +23,6 @@ namespace {
 
 using result::Axis;
 constexpr std::int64_t kMostJobs = 1024;
-constexpr const char* kDefaultCard = "h100-80gb";
 
 template <class Number>
 void add_number(CLI::App& command, const std::string& name, std::optional<Number>& value,
@@ -164,6 +164,15 @@ void add_output_options(CLI::App& command, RunArguments& arguments) {
   command.add_flag("-q,--quiet", arguments.quiet, "Print errors only");
 }
 
+// Of every command that makes a run.
+void add_common_options(CLI::App& command, RunArguments& arguments, const std::set<Axis>& without) {
+  add_case_options(command, arguments, without);
+  add_measuring_options(command, arguments);
+  add_cuda_options(command, arguments);
+  add_folder_options(command, arguments);
+  add_output_options(command, arguments);
+}
+
 template <class Value>
 void replace(Value& value, const std::optional<Value>& typed) {
   if (typed) value = *typed;
@@ -234,7 +243,7 @@ void take_command(const RunArguments& arguments, plan::Request& request) {
   plan::check_is_there(program, plan::cases_of(program).front());
   if (arguments.cases.at(Axis::kDevice).empty())
     request.lists[Axis::kDevice] = {
-        result::emulated_device(arguments.card.empty() ? kDefaultCard : arguments.card)};
+        result::emulated_device(arguments.card.empty() ? inventory::kDefaultCard : arguments.card)};
   for (const auto& device : request.lists[Axis::kDevice])
     if (result::recorded_device(device).kind != result::DeviceKind::kEmulated)
       throw ConfigError(fmt::format(
@@ -259,36 +268,24 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_program(command, arguments);
   add_requirements(command, arguments);
   add_second_guess(command, arguments.second_guesses);
-  add_case_options(command, arguments);
-  add_measuring_options(command, arguments);
-  add_cuda_options(command, arguments);
   add_slurm_options(command, arguments.slurm);
-  add_folder_options(command, arguments);
-  add_output_options(command, arguments);
+  add_common_options(command, arguments, {});
 }
 
 void add_releases_options(CLI::App& command, RunArguments& arguments) {
-  add_case_options(command, arguments, {Axis::kBuild});
-  add_measuring_options(command, arguments);
-  add_cuda_options(command, arguments);
   add_requirements(command, arguments);
   add_second_guess(command, arguments.second_guesses);
-  add_folder_options(command, arguments);
-  add_output_options(command, arguments);
+  add_common_options(command, arguments, {Axis::kBuild});
 }
 
 void add_ab_options(CLI::App& command, RunArguments& arguments) {
-  add_case_options(command, arguments, {Axis::kTorch, Axis::kBuild});
-  add_measuring_options(command, arguments);
+  add_common_options(command, arguments, {Axis::kTorch, Axis::kBuild});
   command.get_option("--steps")->description("Timed steps of each process (default 10)");
   command.get_option("--warmup")->description("Steps before timing starts (default 3)");
   command.get_option("--repetitions")->group("");
   add_number<std::int64_t>(command, "--pairs", arguments.repetitions,
                            "Pairs of processes: rounds of timing (default 20)", 1,
                            plan::kMostRepetitions);
-  add_cuda_options(command, arguments);
-  add_folder_options(command, arguments);
-  add_output_options(command, arguments);
 }
 
 void add_one_case_options(CLI::App& command, RunArguments& arguments) {

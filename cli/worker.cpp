@@ -32,10 +32,12 @@ WorkerFolder own_folder() {
   own.stamp = manifest::own_stamp();
   return own;
 }
-workers::Candidate own_candidate(const WorkerFolder& own) {
+std::vector<workers::Candidate> with_own(const World& world, const WorkerFolder& own,
+                                         std::vector<workers::Candidate> all) {
   pytorch::TorchInUse loaded;
   loaded.version = own.stamp.libtorch_version;
-  return {&own, loaded};
+  if (has_own_worker(world)) all.insert(all.begin(), {&own, loaded});
+  return all;
 }
 
 // `missing` is called where none fits.
@@ -47,8 +49,7 @@ manifest::Worker choose_worker(
   const auto own = own_folder();
   const auto look = [&]() -> std::pair<std::optional<manifest::Worker>, std::string> {
     const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
-    auto all = candidates_of(world, folders, environment);
-    if (has_own_worker(world)) all.insert(all.begin(), own_candidate(own));
+    const auto all = with_own(world, own, candidates_of(world, folders, environment));
     if (const auto chosen = workers::choose(all, wish, environment))
       return {chosen->worker == &own ? own_worker(world) : workers::worker_of(*chosen), ""};
     return {std::nullopt, workers::why_none(all, wish, environment)};
@@ -110,8 +111,7 @@ std::vector<workers::Candidate> candidates_of(const World& world,
 std::string why_no_worker(const World& world, std::vector<workers::Candidate> all,
                           const workers::TorchFound& environment) {
   const auto own = own_folder();
-  if (has_own_worker(world)) all.insert(all.begin(), own_candidate(own));
-  return workers::why_none(all, wish_of(world), environment);
+  return workers::why_none(with_own(world, own, std::move(all)), wish_of(world), environment);
 }
 
 const manifest::Worker& worker_of(World& world) {
@@ -142,9 +142,8 @@ manifest::Worker worker_to_look_at(World& world) {
 std::vector<std::string> releases_with_workers(const World& world) {
   const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
   const auto own = own_folder();
-  auto all = candidates_of(world, folders, workers::torch_of_environment());
-  if (has_own_worker(world)) all.insert(all.begin(), own_candidate(own));
-  const auto releases = workers::releases_of(all);
+  const auto releases = workers::releases_of(
+      with_own(world, own, candidates_of(world, folders, workers::torch_of_environment())));
   if (releases.size() < 2)
     throw ConfigError(fmt::format(
         "there is {} for {}: name releases with --torch; `peakbench workers build --torch-dir DIR` "

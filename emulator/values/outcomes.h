@@ -18,12 +18,15 @@ struct Outcome {
   emulator::ReadKind kind = emulator::ReadKind::bytes;
 };
 
-// | run        | a truth          | a floating-point number | an integer, known bound | a size | |
-// 1          | true             | from 40 down            | the largest             | the largest |
-// | 2          | false            | from -5 up              | 1, 2, 3, ...            | the least |
-// | 3          | each in its turn | as made up              | the largest but one, down | | 4 | as
-// made up       | as made up              | 1, 2, 3, ...                          | | 5 and more |
-// as made up       | as made up              | as made up              | as computed |
+// clang-format off
+// | run        | a truth          | a floating-point number | an integer, known bound   | a size      |
+// |------------|------------------|-------------------------|---------------------------|-------------|
+// | 1          | true             | from 40 down            | the largest               | the largest |
+// | 2          | false            | from -5 up              | 1, 2, 3, ...              | the least   |
+// | 3          | each in its turn | as made up              | the largest but one, down | the same    |
+// | 4          | as made up       | as made up              | 1, 2, 3, ...              | the same    |
+// | 5 and more | as made up       | as made up              | as made up                | as computed |
+// clang-format on
 //
 // The order is that in which the process reads. What is read again stays, and so do operators that
 // are computed later. Several numbers of one read are sorted instead. A line that reads truths

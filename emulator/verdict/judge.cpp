@@ -315,8 +315,7 @@ std::int64_t guesses_needed(const std::vector<const Ledger*>& ledgers) {
       if (row->kind == ReadKind::integer) integers += unknown_calls(*row);
       if (row->kind == ReadKind::size) sizes += unknown_calls(*row);
     }
-    if (integers + sizes > 1) needed = std::max<std::int64_t>(needed, 3);
-    if (sizes > 0 && integers + sizes > 1) needed = std::max<std::int64_t>(needed, 4);
+    if (integers + sizes > 1) needed = std::max<std::int64_t>(needed, sizes > 0 ? 4 : 3);
   }
   return needed;
 }

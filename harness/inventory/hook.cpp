@@ -14,8 +14,6 @@
 namespace peakbench::inventory {
 namespace {
 
-constexpr const char* kDefaultCard = "h100-80gb";
-
 std::vector<std::string> cards_of_this_machine() {
   std::vector<std::string> ids;
   for (const auto& device : devices_of_this_machine())

@@ -8,6 +8,9 @@
 
 namespace peakbench::inventory {
 
+// Where none was named.
+inline constexpr const char* kDefaultCard = "h100-80gb";
+
 // `auto` is every card; where there is none, the emulated `card` for memory and the CPU for
 // throughput. The hook throws ConfigError for a card that this machine does not have or cannot
 // emulate, or that the LibTorch of `worker` cannot use.

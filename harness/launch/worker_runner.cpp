@@ -12,6 +12,7 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -188,14 +189,15 @@ ProcessRunner::ProcessRunner(std::string peakbench_path)
 
 ProcessRunner::ProcessRunner(const plan::Plan& plan, std::string peakbench_path)
     : ProcessRunner(std::move(peakbench_path)) {
-  for (const auto& planned : plan.cases) {
-    const auto& worker = worker_of(planned).program;
-    if (!planned.program && access(worker.c_str(), X_OK) != 0)
+  std::set<std::string> workers;
+  for (const auto& planned : plan.cases)
+    if (!planned.program) workers.insert(worker_of(planned).program);
+  for (const auto& worker : workers)
+    if (access(worker.c_str(), X_OK) != 0)
       throw ConfigError(
           fmt::format("no worker program: {}: {}. It is built and installed beside peakbench; "
                       "`peakbench doctor` says more.",
                       worker, std::strerror(errno)));
-  }
 }
 
 GroupReport ProcessRunner::run(const GroupOrder& order, const Listener& listener) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <list>
 #include <map>
 #include <set>
@@ -189,12 +190,15 @@ class Planner {
 
   // The same case by each of the builds.
   void put_beside_each_other() {
-    std::map<std::string, std::size_t> places;
-    const auto place = [&](const PlannedCase& planned) {
-      return places.emplace(id_in_one_build(planned.spec), places.size()).first->second;
-    };
-    for (const auto& planned : plan_.cases) place(planned);
-    std::ranges::stable_sort(plan_.cases, {}, place);
+    std::map<std::string, std::vector<PlannedCase>> alike;
+    std::vector<std::vector<PlannedCase>*> in_order;
+    for (auto& planned : plan_.cases) {
+      auto& same = alike[id_in_one_build(planned.spec)];
+      if (same.empty()) in_order.push_back(&same);
+      same.push_back(std::move(planned));
+    }
+    plan_.cases.clear();
+    for (auto* same : in_order) std::ranges::move(*same, std::back_inserter(plan_.cases));
   }
 
   void add(const With& with, const Axes& axes, const std::vector<Exclude>& excludes) {

@@ -1,17 +1,13 @@
 #include "workers/build.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "errors/errors.h"
@@ -21,7 +17,6 @@
 #include "process/process.h"
 #include "pytorch/library_cache.h"
 #include "pytorch/torch_release.h"
-#include "text/printable.h"
 #include "workers/build_tools.h"
 #include "workers/choose.h"
 #include "workers/logged.h"

@@ -20,8 +20,6 @@ constexpr const char* kWithout =
     "Commands that need no worker: emulate, trace, fit -- PROGRAM, import, report, compare, gate, "
     "history, publish.";
 
-std::string release_of(const std::string& version) { return version.substr(0, version.find('+')); }
-
 std::optional<pytorch::TorchInUse> torch_for(const WorkerFolder& worker,
                                              const TorchFound& environment,
                                              const TorchFolders& own) {
@@ -162,6 +160,8 @@ std::string about(const TorchFound& environment) {
   return fmt::format("there is no worker for PyTorch {} in {}", environment.torch->version,
                      environment.folder.string());
 }
+
+std::string release_of(const std::string& version) { return version.substr(0, version.find('+')); }
 
 std::tuple<int, int, int> numbers_of(const std::string& version) {
   int major = 0, minor = 0, patch = 0;

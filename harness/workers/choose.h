@@ -21,6 +21,8 @@ struct Wish {
   std::string named_by;  // "--torch", "PEAKBENCH_TORCH"
 };
 
+// 2.11.0+cu130: 2.11.0.
+std::string release_of(const std::string& version);
 // 2.11.0+cu130: 2, 11, 0; to be compared by.
 std::tuple<int, int, int> numbers_of(const std::string& version);
 

@@ -54,6 +54,7 @@ std::optional<std::int64_t> reference_peak(const Group& group) {
 }
 
 const CaseResult* build_before(const Group& group, const CaseResult& result) {
+  if (build_text(result.spec).empty()) return nullptr;
   const CaseResult* before = nullptr;
   for (const CaseResult* one : group.cases) {
     if (one == &result) return before;
