@@ -18,6 +18,7 @@
 #include "cli/worker.h"
 #include "cli/workers_build.h"
 #include "errors/errors.h"
+#include "files/built_folders.h"
 #include "files/file.h"
 #include "launch/host.h"
 #include "launch/runner.h"
@@ -186,7 +187,7 @@ Places own_places() {
   places.program = program;
   // A build folder's sources are where it was configured; an installation may bring its own.
   places.source = prefix / "source";
-  if (!files::is_there(places.source)) places.source = PEAKBENCH_SOURCES;
+  if (!files::is_there(places.source)) places.source = files::kSourceFolder;
   if (error)
     places.problem = fmt::format(
         "/proc/self/exe cannot be read: {}. By /proc Peakbench finds its own parts and what its "
@@ -198,6 +199,7 @@ Places own_places() {
 int run_program(const std::vector<std::string>& arguments, World& bare) {
   SafeStream out(bare.out), err(bare.err);
   World world{out, err, bare.screen, bare.out_width, bare.places, bare.make_runner};
+  world.chosen = bare.chosen;
   world.line_width = bare.line_width;
   try {
     return run_parsed(arguments, world);

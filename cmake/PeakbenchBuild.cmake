@@ -35,11 +35,11 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(PEAKBENCH_PLUGIN_DIR ${CMAKE_BINARY_DIR}/lib/peakbench/plugins)
 set(PEAKBENCH_EMULATOR_DIR ${CMAKE_BINARY_DIR}/lib/peakbench/emulator)
 
-# A step's time is LibTorch's own, and what CMake's -O3 adds to most of the rest is seen in no benchmark; it takes half as long again to
+# A step's time is LibTorch's own, and what more than -Og adds to most of the rest is seen in no benchmark; -O1 takes a fourth longer to
 # compile.
-set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-Og -DNDEBUG")
 
-# peakbench_optimise(TARGET...): the rooms that run for every operator, allocation and event of a case, where it is seen in cases a second.
+# peakbench_optimise(TARGET...): what runs for every operator and allocation of a case, inside of the program that is looked at.
 # They have no precompiled header: GCC 12 crashes over one that was compiled with less.
 function(peakbench_optimise)
   foreach(_target ${ARGN})

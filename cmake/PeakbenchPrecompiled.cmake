@@ -11,12 +11,24 @@ set(_peakbench_common <algorithm> <filesystem> <fmt/format.h> <fstream> <functio
 target_precompile_headers(peakbench_precompiled PRIVATE ${_peakbench_common})
 
 # Most of a small source's time goes into headers and into templates that its neighbours instantiate, too: sources of a library are
-# compiled sixteen at a time. Names in their anonymous namespaces must differ then. What looks at single files configures without it.
+# compiled up to forty at a time. Names in their anonymous namespaces must differ then. What looks at single files configures without it.
 option(PEAKBENCH_UNITY "Compile the sources of a library several at a time" ON)
 function(peakbench_unity)
   if(PEAKBENCH_UNITY)
-    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON)
+    # EVAL, as a deferred call takes its variables' values when it is made.
+    cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY ${PROJECT_SOURCE_DIR} CALL _peakbench_batches ${ARGN})")
   endif()
+endfunction()
+# Batches of about the same size, once all sources are known.
+function(_peakbench_batches)
+  foreach(_target ${ARGN})
+    get_target_property(_sources ${_target} SOURCES)
+    list(LENGTH _sources _count)
+    math(EXPR _batches "(${_count} + 39) / 40")
+    math(EXPR _size "(${_count} + ${_batches} - 1) / ${_batches}")
+    set_target_properties(${_target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${_size})
+  endforeach()
 endfunction()
 
 function(peakbench_precompile)

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "errors/errors.h"
+#include "files/built_folders.h"
 #include "files/file.h"
 #include "json/fields.h"
 #include "pytorch/torch_release.h"
@@ -16,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFolderVariable = "PEAKBENCH_EMULATOR_DIR";
-constexpr const char* kFacts = "libtorch.json";
+constexpr const char* kFactsFile = "libtorch.json";
 constexpr const char* kCore = "libpeakbench_emulator.so";
 constexpr const char* kCuda12 = "cuda12";
 
@@ -46,7 +47,7 @@ std::vector<fs::path> candidates() {
   std::error_code none;
   const fs::path program = fs::read_symlink("/proc/self/exe", none);
   return {program.parent_path().parent_path() / "lib/peakbench/emulator",
-          PEAKBENCH_BUILT_EMULATOR_DIR};
+          files::kBuiltEmulatorFolder};
 }
 
 struct Facts {
@@ -57,7 +58,7 @@ struct Facts {
 
 Facts read_facts(const fs::path& folder) {
   try {
-    const auto json = files::read_json_file((folder / kFacts).string());
+    const auto json = files::read_json_file((folder / kFactsFile).string());
     const Fields fields(json);
     Facts facts{
         fields.get<std::string>("version"), fields.get_or<std::string>("cuda", ""), {}, {}, {}};
@@ -68,7 +69,7 @@ Facts read_facts(const fs::path& folder) {
     return facts;
   } catch (const RunFileError& error) {
     throw ConfigError(
-        fmt::format("no emulated card in {}: {}: {}", folder.string(), kFacts, error.what()));
+        fmt::format("no emulated card in {}: {}: {}", folder.string(), kFactsFile, error.what()));
   }
 }
 
@@ -107,7 +108,7 @@ Installation installation_in(const fs::path& given) {
 Installation find_installation() {
   std::string looked;
   for (const fs::path& folder : candidates()) {
-    if (files::is_there((folder / kFacts).string())) return installation_in(folder);
+    if (files::is_there((folder / kFactsFile).string())) return installation_in(folder);
     looked += fmt::format("{}{}", looked.empty() ? "" : ", ", folder.string());
   }
   throw ConfigError(

@@ -38,7 +38,7 @@ std::vector<std::string> cards() {
 }
 
 std::string cpu_title() {
-  const auto environment = launch::host_environment({});
+  const auto environment = launch::host_environment(plan::Plan{});
   const auto memory = launch::host_memory();
   return fmt::format("{}, {} logical cores, {} of memory, {} available",
                      environment.at("cpu").get<std::string>(),

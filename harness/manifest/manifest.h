@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "manifest/configured.h"
+
 namespace peakbench::manifest {
 
-inline constexpr int kSdkRevision = 5;
 inline constexpr const char* kSection = ".peakbench";
 
 enum class Kind { kModel, kStrategy };

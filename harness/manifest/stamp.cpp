@@ -4,15 +4,12 @@
 
 namespace peakbench::manifest {
 
-static_assert(kSdkRevision == PEAKBENCH_SDK_REVISION,
-              "manifest.h and PeakbenchPlugin.cmake must state the same SDK revision");
-
 Stamp own_stamp() {
   return {.sdk_revision = kSdkRevision,
-          .libtorch_version = PEAKBENCH_LIBTORCH_VERSION,
-          .libtorch_git_version = PEAKBENCH_LIBTORCH_GIT_VERSION,
-          .libtorch_cuda = PEAKBENCH_LIBTORCH_CUDA,
-          .cxx_abi = PEAKBENCH_CXX_ABI};
+          .libtorch_version = kLibTorchVersion,
+          .libtorch_git_version = kLibTorchGitVersion,
+          .libtorch_cuda = kLibTorchCuda,
+          .cxx_abi = kCxxAbi};
 }
 
 std::vector<std::string> compare(const Stamp& plugin, const Stamp& own) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -10,6 +9,8 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "text/lower.h"
 
 namespace peakbench::program {
 namespace {
@@ -29,9 +30,7 @@ Parts parts_of(std::string_view stem) {
   Parts parts;
   while (true) {
     const auto digits = std::ranges::find_if(stem, is_digit);
-    std::string text(stem.begin(), digits);
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-    parts.texts.push_back(std::move(text));
+    parts.texts.push_back(lower({stem.begin(), digits}));
     if (digits == stem.end()) return parts;
     const auto end = std::find_if_not(digits, stem.end(), is_digit);
     std::int64_t number = kMostRanks;  // of more digits than 64 bits hold

@@ -84,14 +84,14 @@ FileLook look_at(const std::string& path) {
   }
   if (!is_regular(status, look)) return look;
   // Not waiting: what was a file a moment ago may be a pipe now.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) {
     look.kind = Kind::kUnreadable;
     look.what = std::strerror(errno);
     return look;
   }
   read_content(descriptor, look);
-  close(descriptor);
+  ::close(descriptor);
   look.journal = beside(path, "-journal");
   look.log = beside(path, "-wal");
   return look;

@@ -6,14 +6,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "text/lower.h"
+
 namespace peakbench {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
 
 // Optimal string alignment: three rows of the usual table are enough.
 std::size_t edits(const std::string& a, const std::string& b) {

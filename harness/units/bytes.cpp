@@ -20,8 +20,8 @@ constexpr std::array<Unit, 10> kUnits{{{"", 1},
                                        {"B", 1},
                                        {"KiB", 1024.0},
                                        {"MiB", 1024.0 * 1024},
-                                       {"GiB", 1024.0 * 1024 * 1024},
-                                       {"TiB", 1024.0 * 1024 * 1024 * 1024},
+                                       {"GiB", kGiB},
+                                       {"TiB", 1024.0 * kGiB},
                                        {"kB", 1e3},
                                        {"MB", 1e6},
                                        {"GB", 1e9},
@@ -69,12 +69,11 @@ std::optional<double> bytes_of(double value, std::string_view unit) {
 }
 
 std::string gib_text(std::int64_t bytes, int decimals) {
-  constexpr double kGiB = 1024.0 * 1024 * 1024;
   return fmt::format("{:.{}f} GiB", static_cast<double>(bytes) / kGiB, decimals);
 }
 
 std::string size_text(std::uint64_t bytes) {
-  constexpr double kKiB = 1024.0, kMiB = kKiB * 1024, kGiB = kMiB * 1024;
+  constexpr double kKiB = 1024.0, kMiB = kKiB * 1024;
   const auto size = static_cast<double>(bytes);
   if (size >= kGiB / 10)
     return gib_text(static_cast<std::int64_t>(bytes));  // three digits at least

@@ -8,6 +8,8 @@
 
 namespace peakbench {
 
+inline constexpr double kGiB = 1024.0 * 1024 * 1024;  // bytes
+
 // "60GiB", "1.5 GB", "4096" (bytes) with B, KiB, MiB, GiB, TiB, kB, MB, GB, TB; nullopt for
 // anything else, for 0 and for more than 10^18 bytes.
 std::optional<std::int64_t> bytes_from_text(std::string_view text);

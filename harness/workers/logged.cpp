@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "errors/errors.h"
+#include "files/atomic_file.h"
 #include "files/file.h"
 #include "text/printable.h"
 

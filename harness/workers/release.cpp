@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "errors/errors.h"
+#include "files/atomic_file.h"
 #include "files/file.h"
 #include "files/file_lock.h"
 #include "files/read_file.h"

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 
+#include "text/lower.h"
+#include "units/bytes.h"
+
 namespace peakbench::reports {
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-constexpr const char* kMinus = "\u2212";
 
 std::string with_sign(double value, const std::string& magnitude) {
   return (value < 0 ? kMinus : "+") + magnitude;
@@ -29,12 +28,6 @@ std::string with_separators(std::string digits) {
 std::string not_finite(double value) {
   if (std::isnan(value)) return "NaN";
   return std::string(value < 0 ? kMinus : "") + "\u221E";
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 }  // namespace

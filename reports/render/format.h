@@ -8,6 +8,8 @@
 
 namespace peakbench::reports {
 
+inline constexpr const char* kMinus = "\u2212";
+
 std::string gib(std::int64_t bytes);             // "5.670"; "<0.001" for little, "0" for none
 std::string signed_gib(std::int64_t bytes);      // "−1.102", "+0.010", "0"
 std::string grouped(std::int64_t value);         // "6,087,938,768"

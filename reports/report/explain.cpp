@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "reports/render/cause_text.h"
+#include "reports/render/format.h"
 #include "units/bytes.h"
 
 namespace peakbench::reports {
@@ -19,8 +20,6 @@ using trace::Category;
 using trace::kCategoryCount;
 using trace::Moment;
 using trace::Phase;
-
-constexpr const char* kMinus = "\u2212";
 
 // As in the tables: GiB with three decimals; bytes below one MiB.
 std::string size(std::int64_t bytes) {

@@ -1,6 +1,5 @@
 // The main table for a terminal: the same view as the other reports, as many columns as fit.
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "reports/report/report.h"
 #include "reports/report/view.h"
 #include "text/columns.h"
+#include "text/lower.h"
 #include "text/table.h"
 #include "text/wrapped.h"
 
@@ -185,12 +185,6 @@ std::string reasons(const GroupView& group, int width) {
     if (!row.build.empty() && !row.is_reference && !row.why.empty())
       out += wrapped(row.strategy + ": " + row.why, width);
   return out;
-}
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 Table table_of(const GroupView& group, int width) {

@@ -9,6 +9,7 @@
 #include "reports/render/words.h"
 #include "result/axes.h"
 #include "result/device.h"
+#include "units/bytes.h"
 
 namespace peakbench::reports {
 namespace {
@@ -141,7 +142,6 @@ void add_heading(const Group& group, bool names_run, GroupView& view) {
 }
 
 void add_charts(const Group& group, const Anatomies& anatomies, GroupView& view) {
-  constexpr double kGiB = 1024.0 * 1024 * 1024;
   view.axis_gib = gib(widest_bar(group));
   view.bar_ticks = ticks_view(0, static_cast<double>(widest_bar(group)) / kGiB, 5);
   view.categories = legend(group, anatomies);

@@ -5,11 +5,11 @@
 
 #include "reports/render/format.h"
 #include "reports/render/text.h"
+#include "units/bytes.h"
 
 namespace peakbench::reports {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr std::size_t kKeyLines = 12;
 
 struct Point {

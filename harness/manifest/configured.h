@@ -1,0 +1,13 @@
+#pragma once
+
+namespace peakbench::manifest {
+
+inline constexpr int kSdkRevision = 5;
+
+// What this was configured with.
+extern const char* const kLibTorchVersion;
+extern const char* const kLibTorchGitVersion;
+extern const char* const kLibTorchCuda;
+extern const char* const kCxxAbi;
+
+}  // namespace peakbench::manifest
