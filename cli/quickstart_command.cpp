@@ -29,7 +29,9 @@ int quickstart(World& world, const QuickstartArguments& arguments) {
   const auto suite = bundled_suite(world.places, "quickstart");
   if (!files::is_there(suite))
     throw ConfigError(suite + ": the suite is not there; is the installation whole?");
-  std::vector<std::string> run{"run",   suite,         "--device", "emulated:" + arguments.card,
+  const auto device = "emulated:" + arguments.card;
+  choose_worker_of_quickstart(world, device);
+  std::vector<std::string> run{"run",   suite,         "--device", device,
                                "--out", arguments.out, "--resume"};
   if (arguments.cpu) run.insert(run.end(), {"--device", "cpu"});
   if (!world.torch.empty()) run.insert(run.end(), {"--torch", world.torch});

@@ -12,6 +12,8 @@
 #include "errors/errors.h"
 #include "files/file.h"
 #include "launch/host.h"
+#include "launch/worker_torch.h"
+#include "result/device.h"
 
 namespace peakbench::cli {
 namespace {
@@ -40,27 +42,40 @@ std::vector<workers::Candidate> with_own(const World& world, const WorkerFolder&
   return all;
 }
 
-// `missing` is called where none fits.
+// `missing` gives one where none fits.
 manifest::Worker choose_worker(
     const World& world, const workers::Wish& wish,
-    const std::function<void(const workers::TorchFound&, const std::string& why)>& missing) {
+    const std::function<manifest::Worker(const workers::TorchFound&, const std::string& why)>&
+        missing) {
   if (takes_own(world, wish)) return own_worker(world);
   const auto environment = workers::torch_of_environment();
   const auto own = own_folder();
-  const auto look = [&]() -> std::pair<std::optional<manifest::Worker>, std::string> {
-    const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
-    const auto all = with_own(world, own, candidates_of(world, folders, environment));
-    if (const auto chosen = workers::choose(all, wish, environment))
-      return {chosen->worker == &own ? own_worker(world) : workers::worker_of(*chosen), ""};
-    return {std::nullopt, workers::why_none(all, wish, environment)};
+  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto all = with_own(world, own, candidates_of(world, folders, environment));
+  if (const auto chosen = workers::choose(all, wish, environment))
+    return chosen->worker == &own ? own_worker(world) : workers::worker_of(*chosen);
+  return missing(environment, workers::why_none(all, wish, environment));
+}
+
+// Before minutes of compiling.
+void check_torch(const pytorch::TorchInUse& torch, const result::Device& device) {
+  manifest::Worker worker;
+  worker.torch = {torch.folder.string(), torch.version, torch.cuda};
+  if (const auto why = launch::why_not_with(worker, device); !why.empty())
+    throw ConfigError(fmt::format("device \"{}\": {}", device.id, why));
+}
+
+// `quickstart_on`: the device of the quick start; empty: a worker for everything.
+const manifest::Worker& chosen_or_compiled(World& world, const std::string& quickstart_on) {
+  const auto compile = [&](const workers::TorchFound& environment, const std::string& why) {
+    if (!wish_of(world).version.empty() || !environment.torch) throw ConfigError(why);
+    const bool quickstart = !quickstart_on.empty();
+    if (quickstart) check_torch(*environment.torch, result::device_from(quickstart_on));
+    return workers::worker_in(build_worker_for(world, environment, quickstart),
+                              launch::peakbench_version());
   };
-  auto found = look();
-  if (!found.first) {
-    missing(environment, found.second);
-    found = look();
-  }
-  if (!found.first) throw ConfigError(found.second);
-  return *found.first;
+  if (!world.chosen) world.chosen = choose_worker(world, wish_of(world), compile);
+  return *world.chosen;
 }
 
 }  // namespace
@@ -94,8 +109,9 @@ manifest::Worker own_worker(const World& world) {
 bool takes_own_worker(const World& world) { return takes_own(world, wish_of(world)); }
 
 manifest::Worker worker_for(World& world, const workers::Wish& wish) {
-  return choose_worker(world, wish,
-                       [](const auto&, const std::string& why) { throw ConfigError(why); });
+  return choose_worker(world, wish, [](const auto&, const std::string& why) -> manifest::Worker {
+    throw ConfigError(why);
+  });
 }
 
 std::vector<workers::Candidate> candidates_of(const World& world,
@@ -114,14 +130,10 @@ std::string why_no_worker(const World& world, std::vector<workers::Candidate> al
   return workers::why_none(with_own(world, own, std::move(all)), wish_of(world), environment);
 }
 
-const manifest::Worker& worker_of(World& world) {
-  if (!world.chosen)
-    world.chosen =
-        choose_worker(world, wish_of(world), [&](const auto& environment, const std::string& why) {
-          if (!wish_of(world).version.empty() || !environment.torch) throw ConfigError(why);
-          build_worker_for(world, environment);
-        });
-  return *world.chosen;
+const manifest::Worker& worker_of(World& world) { return chosen_or_compiled(world, ""); }
+
+void choose_worker_of_quickstart(World& world, const std::string& device) {
+  chosen_or_compiled(world, device);
 }
 
 const manifest::Worker& worker_at_hand(World& world) {

@@ -41,6 +41,8 @@ std::string why_no_worker(const World& world, std::vector<workers::Candidate> al
 // PyTorch, which starts Python; for that one a worker is compiled where there is none
 // (workers_build.h). Chosen once. Throws ConfigError where none fits, with what to do.
 const manifest::Worker& worker_of(World& world);
+// The same, for a run on `device`; one that is compiled has the plugins of the quick start alone.
+void choose_worker_of_quickstart(World& world, const std::string& device);
 // The same, and nothing is compiled.
 const manifest::Worker& worker_at_hand(World& world);
 

@@ -99,14 +99,16 @@ workers::BuildListener listener_of(BuildProgress& progress) {
           [] { return launch::interrupted(); }};
 }
 
-workers::BuildEnd worker_built(World& world, const workers::TorchFound& found) {
+workers::BuildEnd worker_built(World& world, const workers::TorchFound& found,
+                               bool quickstart = false) {
   const launch::InterruptScope interrupts;
   const workers::BuildOrder order{*found.torch,
                                   sources_of(world),
                                   found.python,
                                   world.places.workers,
                                   launch::peakbench_version(),
-                                  jobs_for(launch::host_memory().available_bytes)};
+                                  jobs_for(launch::host_memory().available_bytes),
+                                  quickstart};
   BuildProgress progress(world);
   return workers::build_worker(order, listener_of(progress));
 }
@@ -123,8 +125,10 @@ workers::Release release_installed(World& world, const workers::ReleaseOrder& or
   return *release;
 }
 
-void build_worker_for(World& world, const workers::TorchFound& found) {
-  if (worker_built(world, found).folder.empty()) throw Interrupted(kNothingIsLeft);
+std::string build_worker_for(World& world, const workers::TorchFound& found, bool quickstart) {
+  const auto end = worker_built(world, found, quickstart);
+  if (end.folder.empty()) throw Interrupted(kNothingIsLeft);
+  return end.folder.string();
 }
 
 int build_worker(World& world, const WorkersBuild& arguments) {

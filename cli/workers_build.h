@@ -15,9 +15,9 @@ struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// For a PyTorch that was found, with its progress on `err`. Throws ConfigError: what is missing, or
-// why the build failed; Interrupted.
-void build_worker_for(World& world, const workers::TorchFound& found);
+// For a PyTorch that was found, with its progress on `err`: its folder. Throws ConfigError: what is
+// missing, or why the build failed; Interrupted. `quickstart`: as in workers::BuildOrder.
+std::string build_worker_for(World& world, const workers::TorchFound& found, bool quickstart);
 
 // A PyTorch for programs, installed once, with its progress on `err`. Throws ConfigError: why it
 // cannot be had; Interrupted.

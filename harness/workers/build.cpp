@@ -14,9 +14,11 @@
 #include "files/atomic_file.h"
 #include "files/file.h"
 #include "files/file_lock.h"
+#include "files/read_file.h"
 #include "process/process.h"
 #include "pytorch/library_cache.h"
 #include "pytorch/torch_release.h"
+#include "text/fnv1a.h"
 #include "workers/build_tools.h"
 #include "workers/choose.h"
 #include "workers/logged.h"
@@ -36,14 +38,30 @@ std::string folder_name(const std::string& version) {
   return name;
 }
 
+// A build goes on in a folder that an earlier one left, where it is of these very sources.
+std::string fingerprint(const BuildOrder& order) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(order.sources))
+    if (entry.is_regular_file())
+      files.push_back(fmt::format("{} {} {}", entry.path().string(), entry.file_size(),
+                                  entry.last_write_time().time_since_epoch().count()));
+  std::ranges::sort(files);
+  auto hash = fnv1a_64(order.torch.folder.string() + order.torch.git_version);
+  for (const auto& file : files) hash = fnv1a_64(file, hash);
+  return fmt::format("{:016x}\n", hash);
+}
+
 class Build {
  public:
   Build(const BuildOrder& order, const BuildListener& listener)
       : order_(order),
         listener_(listener),
         cache_(pytorch::cache_folder(kCacheKind)),
-        target_(cache_ / folder_name(order.torch.version)),
-        log_(target_.string() + ".log") {}
+        whole_(cache_ / folder_name(order.torch.version)),
+        first_(cache_ / ("quickstart-" + folder_name(order.torch.version))),
+        made_(cache_ / ("build-" + folder_name(order.torch.version))),
+        target_(order.quickstart ? first_ : whole_),
+        log_(whole_.string() + ".log") {}
 
   BuildEnd go() {
     if (const auto folder = found(); !folder.empty()) return {folder, true};
@@ -56,9 +74,10 @@ class Build {
     if (!lock.is_held()) return {};
     if (const auto folder = found(); !folder.empty()) return {folder, true};
     listener_.say(fmt::format(
-        "Building the worker for PyTorch {} in {}: some minutes with {} compiler{} at a time, "
+        "Building the worker for PyTorch {} in {}{}: some minutes with {} compiler{} at a time, "
         "and up to {} GiB of disk meanwhile.",
-        order_.torch.version, order_.torch.folder.string(), order_.jobs,
+        order_.torch.version, order_.torch.folder.string(),
+        order_.quickstart ? ", with what is needed here" : "", order_.jobs,
         order_.jobs == 1 ? "" : "s", kBuildDiskGiB));
     return build(tools);
   }
@@ -68,10 +87,16 @@ class Build {
   fs::path found() const {
     for (const auto& one : list_workers(order_.carried, order_.peakbench)) {
       if (!one.problem.empty() || !serves(one.stamp, order_.torch)) continue;
-      const bool built = one.folder == target_ && one.torch == order_.torch.folder;
+      const bool built = one.folder == whole_ && one.torch == order_.torch.folder;
       if (built || (!one.in_cache && has_cuda_of(one.stamp))) return one.folder;
     }
-    return {};
+    return order_.quickstart && is_first_there() ? first_ : fs::path();
+  }
+
+  bool is_first_there() const {
+    const auto one = read_cached_worker(first_, order_.peakbench);
+    return one.problem.empty() && serves(one.stamp, order_.torch) &&
+           one.torch == order_.torch.folder;
   }
 
   bool has_cuda_of(const manifest::Stamp& worker) const {
@@ -81,19 +106,44 @@ class Build {
 
   BuildEnd build(const BuildTools& tools) {
     const UnfinishedFolder unfinished(cache_);
-    const auto made = unfinished.path() / "build", installed = unfinished.path() / "install";
+    const auto installed = unfinished.path() / "install";
     files::remove_file(log_);
+    take_build_folder();
+    bool done = false;
+    const KeptIf kept{made_, done};
     const std::string cmake = tools.cmake.string();
     const std::vector<std::vector<std::string>> commands{
-        {cmake, "-S", order_.sources.string(), "-B", made.string(), "-G", tools.generator,
+        {cmake, "-S", order_.sources.string(), "-B", made_.string(), "-G", tools.generator,
          "-DCMAKE_BUILD_TYPE=Release", "-DPEAKBENCH_WORKER_ONLY=ON",
+         fmt::format("-DPEAKBENCH_QUICKSTART={}", order_.quickstart ? "ON" : "OFF"),
          "-DPEAKBENCH_TORCH_DIR=" + order_.torch.folder.string()},
-        {cmake, "--build", made.string(), "--parallel", std::to_string(order_.jobs)},
-        {cmake, "--install", made.string(), "--prefix", installed.string()}};
+        {cmake, "--build", made_.string(), "--parallel", std::to_string(order_.jobs)},
+        {cmake, "--install", made_.string(), "--prefix", installed.string()}};
     for (const auto& command : commands)
       if (!run(command, tools)) return {};
     finish(installed, unfinished.path());
+    done = order_.quickstart;
     return {target_, false};
+  }
+
+  // Gone with the object, unless `kept`.
+  struct KeptIf {
+    const fs::path& folder;
+    const bool& kept;
+    ~KeptIf() {
+      std::error_code ignored;
+      if (!kept) fs::remove_all(folder, ignored);
+    }
+  };
+
+  void take_build_folder() const {
+    const auto name = (made_ / "fingerprint").string(), mine = fingerprint(order_);
+    if (files::is_there(name) && pytorch::why_not_trusted(made_).empty() &&
+        files::read_regular_file(name, files::kMostSmallText) == mine)
+      return;
+    fs::remove_all(made_);
+    fs::create_directory(made_);
+    files::write_file_atomically(name, mine);
   }
 
   // False: cancelled.
@@ -124,6 +174,7 @@ class Build {
     if (files::is_there(target_.string())) fs::rename(target_, unfinished / "old", error);
     if (!error) fs::rename(installed, target_, error);
     if (error) files::cannot_write(target_.string(), error.value());
+    if (!order_.quickstart) fs::remove_all(first_, error);  // the whole has it, too
   }
 
   // It loads that very PyTorch, wherever the one of the environment is.
@@ -136,7 +187,7 @@ class Build {
 
   const BuildOrder& order_;
   const BuildListener& listener_;
-  fs::path cache_, target_;
+  fs::path cache_, whole_, first_, made_, target_;
   std::string log_;
 };
 

@@ -21,6 +21,7 @@ struct BuildOrder {
   std::filesystem::path carried;  // the installation's workers: where one serves, none is built
   std::string peakbench;          // our version
   std::size_t jobs = 1;
+  bool quickstart = false;  // with the plugins of that suite alone: half of the work
 };
 
 struct BuildEnd {
@@ -30,7 +31,9 @@ struct BuildEnd {
 
 // CACHE/torch-VERSION is there whole or not at all. One build at a time: who comes second waits,
 // and takes what the first has made. Throws ConfigError: what is missing (build_tools.h), or the
-// build's last lines and where all of them are (CACHE/torch-VERSION.log).
+// build's last lines and where all of them are (CACHE/torch-VERSION.log). What is compiled for the
+// quick start lies in CACHE/quickstart-torch-VERSION, which no other command takes for a worker;
+// the build of the whole goes on from there, and removes it.
 BuildEnd build_worker(const BuildOrder& order, const BuildListener& listener);
 
 }  // namespace peakbench::workers

@@ -102,6 +102,10 @@ WorkerFolder read_worker_folder(const fs::path& folder, const std::string& peakb
   return read_checked(folder, peakbench, false);
 }
 
+WorkerFolder read_cached_worker(const fs::path& folder, const std::string& peakbench) {
+  return read_checked(folder, peakbench, true);
+}
+
 fs::path workers_cache() {
   try {
     return pytorch::cache_folder(kCacheKind);

@@ -27,8 +27,11 @@ bool is_worker_folder(const std::filesystem::path& folder);
 // with it is its `problem`.
 WorkerFolder read_worker_folder(const std::filesystem::path& folder, const std::string& peakbench);
 
+// The same of one in the user's cache: all of it must be the user's own, and no other's to write.
+WorkerFolder read_cached_worker(const std::filesystem::path& folder, const std::string& peakbench);
+
 // In name order: those of the installation (`carried`, a folder that need not be there), then
-// those of the user's cache. What is in the cache must be the user's own, and no other's to write.
+// those of the user's cache.
 std::vector<WorkerFolder> list_workers(const std::filesystem::path& carried,
                                        const std::string& peakbench);
 

@@ -453,8 +453,12 @@ behaviour = (root / "behaviour").read_text(encoding="utf-8").strip()
 if words == ["--version"]:
     print("cmake version", "3.22.1" if behaviour == "old" else "3.25.1")
 elif words[0] == "-S":
-    pathlib.Path(words[words.index("-B") + 1]).mkdir()
+    pathlib.Path(words[words.index("-B") + 1]).mkdir(exist_ok=True)
 elif words[0] == "--build":
+    compiled = pathlib.Path(words[1]) / "compiled"
+    if compiled.exists():
+        (root / "went-on").touch()
+    compiled.touch()
     print("[1/2] Building CXX object one", flush=True)
     if behaviour == "hang":
         (root / "hangs").write_text(str(os.getpid()), encoding="utf-8")
@@ -636,6 +640,45 @@ class Building(Workers):
         self.assertEqual(process.returncode, 130, said)
         self.assertIn("Interrupted: nothing is left of the build.", said)
         self.assertFalse((self.folder / "out").exists())
+
+    def make_quickstart_suite(self):
+        suites = self.root / "share/peakbench/suites"
+        suites.mkdir(exist_ok=True)
+        (suites / "quickstart.toml").write_text('models = ["tiny"]\nstrategies = ["baseline"]\n', encoding="utf-8")
+
+    def quickstart(self):
+        self.make_quickstart_suite()
+        self.make_torch(*self.there)
+        (self.folder / "cuda/include").mkdir(parents=True, exist_ok=True)
+        (self.folder / "cuda/include/cuda_runtime_api.h").write_text("", encoding="utf-8")
+        self.variables["CUDA_HOME"] = str(self.folder / "cuda")
+        return self.peakbench("quickstart")
+
+    def test_the_quick_start_compiles_what_it_needs_and_the_whole_goes_on_from_there(self):
+        name = f"torch-{self.there[0]}"
+        done = self.quickstart()
+        self.assertIn(f"{self.torch}, with what is needed here: some minutes", done.stderr)
+        self.assertIn("-DPEAKBENCH_QUICKSTART=ON", (self.tools / "calls").read_text(encoding="utf-8"))
+        self.assertEqual(self.left(), [f"build-{name}", f"quickstart-{name}", f"{name}.log"])
+        self.assertEqual(self.chosen(), [], "no other command takes it for a worker")
+        self.assertNotIn("Building", self.quickstart().stderr)
+        self.assertFalse((self.tools / "went-on").exists())
+        self.assertNotIn("with what is needed here", self.peakbench(*RUN).stderr)
+        self.assertIn("-DPEAKBENCH_QUICKSTART=OFF", (self.tools / "calls").read_text(encoding="utf-8"))
+        self.assertTrue((self.tools / "went-on").exists())
+        self.assertEqual(self.left(), [name, f"{name}.log"])
+        self.assertNotIn("Building", self.quickstart().stderr)
+
+    def test_the_quick_start_compiles_nothing_for_a_pytorch_without_cuda(self):
+        self.make_quickstart_suite()
+        self.fails("quickstart", says=["is built without CUDA", "Take --device cpu, or install a build for CUDA"])
+        self.assertEqual(self.left(), [])
+
+    def test_a_build_goes_on_from_the_same_sources_alone(self):
+        self.quickstart()
+        (self.root / "source/more.cpp").write_text("", encoding="utf-8")
+        self.peakbench("workers", "build")
+        self.assertFalse((self.tools / "went-on").exists())
 
     def test_it_is_built_for_the_environments_pytorch_and_chosen(self):
         done = self.peakbench("workers", "build")
