@@ -3,6 +3,7 @@
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDADeviceAssertionHost.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -80,9 +81,7 @@ bool Tracer::open(const std::string& folder, bool with_times, std::uint64_t most
   pthread_atfork(nullptr, nullptr, [] { Tracer::one().journal_.forget(); });
   static const pid_t opened = getpid();
   std::atexit([] {
-    if (getpid() != opened) return;
-    Tracer::one().count_cuda();
-    Tracer::one().journal_.end();
+    if (getpid() == opened) Tracer::one().journal_.end();
   });
   return true;
 }
@@ -187,6 +186,13 @@ void Tracer::attach_cuda() {
   if (const auto watch =
           reinterpret_cast<Watch>(dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_workspaces")))
     watch(on_workspace);
+  // Of what runs at the exit the latest that was registered is the first: PyTorch's calls into CUDA
+  // ask a registry, which must be there, and which they make when it is first asked.
+  c10::cuda::CUDAKernelLaunchRegistry::get_singleton_ref();
+  static const pid_t attached = getpid();
+  std::atexit([] {
+    if (getpid() == attached) Tracer::one().count_cuda();
+  });
 }
 
 void Tracer::count_cuda() {
