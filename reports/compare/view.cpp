@@ -32,8 +32,7 @@ ChangeView change_view(const Change& change) {
   return {.name = printable(reports::spaced(change.name)),
           .base = printable(change.base),
           .now = printable(change.now),
-          .cases = change.cases == 0 ? "" : cases_text(change.cases),
-          .is_setting = change.is_setting};
+          .cases = change.cases == 0 ? "" : cases_text(change.cases)};
 }
 
 FigureView figure_view(const Measure& measure) {
@@ -146,7 +145,6 @@ GrowthView growth_view(const PhaseGrowth& growth, bool at_peak) {
   GrowthView view;
   view.where = where_text(growth, at_peak);
   view.phase = printable(reports::phase_label(growth.phase));
-  view.at_peak = at_peak;
   view.worse = growth.direction == Direction::kWorse;
   view.allocated = difference_text(growth.block_bytes);
   view.requested = difference_text(growth.requested_bytes);

@@ -38,14 +38,12 @@ struct GateView {
 
 struct ChangeView {
   std::string name, base, now, cases;
-  bool is_setting = false;
 
   FieldValues fields() const {
     return {{"name", name, "What"},
             {"base", base, "In BASE"},
             {"now", now, "In NEW"},
-            {"cases", cases, "Settings of cases: `2 cases`; else empty"},
-            {"is_setting", is_setting, "A setting, PyTorch or the driver: it decides figures"}};
+            {"cases", cases, "Settings of cases: `2 cases`; else empty"}};
   }
 };
 
@@ -145,7 +143,7 @@ struct CauseView {
 
 struct GrowthView {
   std::string where, phase;
-  bool at_peak = false, worse = false;
+  bool worse = false;
   std::string allocated, requested;
   std::vector<CauseView> causes;
   std::vector<PartView> parts;
@@ -156,7 +154,6 @@ struct GrowthView {
   FieldValues fields() const {
     return {{"where", where, "`at the peak, in optimizer step`, `at the maximum of forward`"},
             {"phase", phase, "The phase, in words"},
-            {"at_peak", at_peak, "It is the peak, and no phase's own maximum"},
             {"worse", worse, "One of its figures is worse"},
             {"allocated", allocated, "Sum of the differences of blocks"},
             {"requested", requested, "Sum of the differences of bytes asked for"},

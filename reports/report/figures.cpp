@@ -61,9 +61,7 @@ std::vector<FactView> facts_view(const ordered_json& object) {
   return facts;
 }
 
-BytesView bytes_view(std::int64_t bytes) {
-  return {.gib = gib(bytes), .bytes = grouped(bytes), .raw = std::to_string(bytes)};
-}
+BytesView bytes_view(std::int64_t bytes) { return {.gib = gib(bytes), .bytes = grouped(bytes)}; }
 
 std::optional<BytesView> bytes_view(const std::optional<std::int64_t>& bytes) {
   return bytes ? std::optional(bytes_view(*bytes)) : std::nullopt;

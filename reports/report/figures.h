@@ -26,12 +26,11 @@ struct FactView {
 std::vector<FactView> facts_view(const nlohmann::ordered_json& object);
 
 struct BytesView {
-  std::string gib, bytes, raw;
+  std::string gib, bytes;
 
   FieldValues fields() const {
     return {{"gib", gib, "GiB, three decimals"},
-            {"bytes", bytes, "The exact count, with separators"},
-            {"raw", raw, "The exact count, digits only"}};
+            {"bytes", bytes, "The exact count, with separators"}};
   }
 };
 

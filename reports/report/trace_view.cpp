@@ -339,8 +339,7 @@ AliveView alive_view(const trace::Trace& trace, const std::vector<trace::Lifetim
   const trace::Alive alive = trace::alive_at(trace, lifetimes, event);
   std::vector<AliveRowView> rows;
   flatten(alive.root, alive, 0, rows);
-  return {.event = grouped(static_cast<std::int64_t>(event)),
-          .count = grouped(static_cast<std::int64_t>(alive.allocations.size())),
+  return {.count = grouped(static_cast<std::int64_t>(alive.allocations.size())),
           .folded = folded_view(alive),
           .tree = std::move(rows),
           .largest = largest_view(alive)};

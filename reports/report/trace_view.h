@@ -109,14 +109,13 @@ struct AliveCauseView {
 };
 
 struct AliveView {
-  std::string event, count;
+  std::string count;
   std::vector<AliveCauseView> folded;
   std::vector<AliveRowView> tree;
   std::vector<AllocationView> largest;
 
   FieldValues fields() const {
     return {
-        {"event", event, "The event"},
         {"count", count, "How many allocations"},
         {"folded", folded,
          "By category, layers folded, the largest first; what is below one per cent as one row"},

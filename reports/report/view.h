@@ -15,7 +15,7 @@ namespace peakbench::reports {
 
 struct ReportView {
   std::string title, created, created_iso;
-  std::string case_count, ok_count, failed_count, pending_count;
+  std::string case_count, failed_count, pending_count;
   bool interrupted = false, several_runs = false, one_case = false;
   bool has_emulated = false, has_measured = false;
   bool has_programs = false, has_strategies = false;
@@ -37,12 +37,10 @@ struct ReportView {
         {"several_runs", several_runs, "The report joins several runs"},
         {"case_count", case_count, "Cases with an outcome, of those that were asked for"},
         {"one_case", one_case, "It is one"},
-        {"ok_count", ok_count, "Of these, `ok`"},
         {"failed_count", failed_count, "Of these, not `ok`; empty if none"},
         {"pending_count", pending_count, "Planned and not run; empty if none"},
         {"pending", pending, "Their ids"},
         {"has_emulated", has_emulated, "Some figures come from an emulated card"},
-        {"has_measured", has_measured, "Some figures come from a real device"},
         {"has_sources", !sources.empty(), "Some published figure is shown"},
         {"has_not_measured", !not_measured.empty(), "`not_measured` is not empty"},
         {"has_programs", has_programs, "Some case is a program of anybody's"},

@@ -55,7 +55,7 @@ void add_beside(const Group& group, GroupView& view) {
   for (const CaseResult* result : group.cases) spaces.merge(spaces_beside(*result));
   for (const std::string& space : spaces) {
     const auto label = printable(column_of(space));
-    view.beside.push_back({printable(space), label, printable(words_for(space))});
+    view.beside.push_back({printable(space), label});
     for (std::size_t i = 0; i < group.cases.size(); ++i) {
       const auto bytes = taken(*group.cases[i], space);
       const bool known = group.cases[i]->memory.has_value();

@@ -62,7 +62,6 @@ BestView best_view(const CaseResult& lowest, const Group& group) {
     view.percent = against(static_cast<double>(bytes), static_cast<double>(*reference));
   if (&lowest != group.reference && group.reference) {
     view.time = time_view(lowest, group);
-    if (view.time) view.step_percent = view.time->percent;
   }
   return view;
 }

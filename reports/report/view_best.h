@@ -11,7 +11,7 @@
 namespace peakbench::reports {
 
 struct BestView {
-  std::string strategy, gib, bytes, reserved, beside, percent, step_percent, doubt;
+  std::string strategy, gib, bytes, reserved, beside, percent, doubt;
   bool is_reference = false, different = false, claimed = false;
   std::optional<TimeView> time;
 
@@ -24,7 +24,6 @@ struct BestView {
         {"beside", beside, "What it takes beside that, in words: `3.400 GiB pinned host memory`"},
         {"percent", percent, "Against the reference, signed; empty for the reference itself"},
         {"time", time, TimeView::kSummary},
-        {"step_percent", step_percent, "The same as `time`'s `percent`"},
         {"doubt", doubt,
          "lower bound, upper bound or unreliable, where its figure is that and nobody can say how "
          "far off it is; else empty"},

@@ -56,7 +56,7 @@ std::string cards_of(const Group& group) {
 
 std::vector<RowView> rows_view(const Group& group, std::size_t index, const Anatomies& anatomies,
                                Sources& sources) {
-  const CaseResult *lowest = lowest_of(group), *fastest = fastest_of(group);
+  const CaseResult* lowest = lowest_of(group);
   std::vector<RowView> rows;
   for (std::size_t i = 0; i < group.cases.size(); ++i) {
     RowView row = row_view(*group.cases[i], group, sources);
@@ -65,7 +65,6 @@ std::vector<RowView> rows_view(const Group& group, std::size_t index, const Anat
     row.number = std::to_string(i + 1);
     row.anchor = "group-" + std::to_string(index + 1) + "-" + row.number;
     row.is_lowest = group.cases[i] == lowest;
-    row.is_fastest = group.cases[i] == fastest;
     rows.push_back(std::move(row));
   }
   return rows;
@@ -86,7 +85,6 @@ void add_flags(const Group& group, GroupView& view) {
   const auto some_case = [&](auto is) {
     return std::ranges::any_of(group.cases, [&](const CaseResult* result) { return is(*result); });
   };
-  view.has_reference = group.reference != nullptr;
   view.reference_out = group.reference_out != nullptr;
   view.emulated = some_case(result::is_emulated);
   view.has_throughput = some_case([](auto& result) { return result.throughput.has_value(); });
@@ -106,7 +104,6 @@ void add_flags(const Group& group, GroupView& view) {
   view.has_data = some([](auto& row) { return !row.data.empty(); });
   view.has_lines = some([](auto& row) { return row.lines.has_value(); });
   add_phases(view);
-  view.has_spaces = some([](auto& row) { return row.spaces.size() > 1; });
 }
 
 // What the rows are: a program has no stack.
@@ -125,7 +122,6 @@ void add_heading(const Group& group, bool names_run, GroupView& view) {
   view.device = printable(spec.device);
   view.dtype = printable(spec.dtype);
   view.batch_size = grouped(spec.batch_size);
-  if (spec.sequence_length) view.sequence_length = grouped(*spec.sequence_length);
   view.row_heading = facts_of(spec.kind).has_stack ? "Strategy" : "Program";
   view.settings = settings_view(result::plain_values(spec));
   if (programs)

@@ -15,12 +15,11 @@
 namespace peakbench::reports {
 
 struct BesideColumnView {
-  std::string space, label, words;
+  std::string space, label;
 
   FieldValues fields() const {
     return {{"space", space, "pinned, cpu, cuda:1"},
-            {"label", label, "A heading: pinned, host, cuda:1"},
-            {"words", words, "In a sentence"}};
+            {"label", label, "A heading: pinned, host, cuda:1"}};
   }
 };
 
@@ -75,17 +74,16 @@ struct PhaseLegendView {
 };
 
 struct GroupView {
-  std::string index, anchor, model, device, dtype, batch_size, sequence_length, run_title;
+  std::string index, anchor, model, device, dtype, batch_size, run_title;
   std::string row_heading, reference, card, cards, row_count, outcome_columns, round_count,
       axis_gib;
   std::string peak_picture, timeline_picture, flame_picture, pareto_picture;
   std::string flame_levels;
-  bool has_reference = false, reference_out = false, emulated = false, has_throughput = false,
-       has_tokens = false;
+  bool reference_out = false, emulated = false, has_throughput = false, has_tokens = false;
   bool has_published = false, has_published_throughput = false, has_reserved = false;
   bool has_verdicts = false, all_exact = false;
   bool has_equivalence = false, has_bars = false, has_timelines = false, has_whys = false;
-  bool has_data = false, has_spaces = false, has_lines = false;
+  bool has_data = false, has_lines = false;
   bool has_intervals = false, has_noise = false, lacks_intervals = false;
   std::vector<SettingView> settings;
   std::vector<BesideColumnView> beside;
@@ -113,7 +111,6 @@ struct GroupView {
         {"device", device, "As in the case id"},
         {"dtype", dtype, "The weights' dtype"},
         {"batch_size", batch_size, "Samples a step"},
-        {"sequence_length", sequence_length, "Tokens a sample; empty where there are none"},
         {"settings", settings,
          "What else the heading says: dtype, batch size, sequence length, in words"},
         {"row_heading", row_heading, "What its rows are: Strategy, Program"},
@@ -121,7 +118,6 @@ struct GroupView {
         {"row_heading", row_heading,
          "What the rows are: Strategy, Program, Case where there are both"},
         {"reference", reference, "The stack that differences are against"},
-        {"has_reference", has_reference, "The reference ran to its end"},
         {"reference_out", reference_out,
          "It ran out of memory, and peaks are compared with what it would have allocated"},
         {"emulated", emulated, "Figures from an emulated card"},
@@ -149,7 +145,6 @@ struct GroupView {
         {"flame_picture", flame_picture,
          "Markdown: file name of the flame graphs; empty where there are none"},
         {"flame_levels", flame_levels, "Levels of all flame graphs, with two for each heading"},
-        {"has_spaces", has_spaces, "Some case used more than one space"},
         {"has_ablation", !ablation.empty(), "`ablation` is not empty"},
         {"row_count", row_count, "How many rows"},
         {"several_rows", rows.size() > 1, "More than one"},

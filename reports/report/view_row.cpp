@@ -63,14 +63,9 @@ std::vector<PhaseView> phases_view(const result::Memory& memory) {
 std::vector<SpaceView> spaces_view(const result::Memory& memory) {
   std::vector<SpaceView> spaces;
   for (const auto& [name, space] : memory.spaces) {
-    const auto reserved = bytes_view(space.peak_reserved_bytes).value_or(BytesView{});
     spaces.push_back({.space = printable(name),
                       .gib = gib(space.peak_allocated_bytes),
-                      .bytes = grouped(space.peak_allocated_bytes),
-                      .requested_gib = gib(space.peak_requested_bytes),
-                      .requested_bytes = grouped(space.peak_requested_bytes),
-                      .reserved_gib = reserved.gib,
-                      .reserved_bytes = reserved.bytes});
+                      .bytes = grouped(space.peak_allocated_bytes)});
   }
   return spaces;
 }
@@ -115,11 +110,9 @@ EquivalenceView equivalence_view(const result::Equivalence& equivalence, const C
   const bool nothing_to_hold = equivalence.promise == "different_problem";
   const std::string held_to = stack_of(equivalence.reference_case, run);
   return {.label = printable(equivalence_label(equivalence, result.spec.id, held_to)),
-          .promise = printable(equivalence.promise),
           .verdict = printable(equivalence.verdict),
           .max_abs_difference = difference_text(equivalence),
           .tolerance = tolerance_text(equivalence),
-          .reference_case = printable(equivalence.reference_case),
           .reason = printable(equivalence.reason),
           .held = is("held") && !nothing_to_hold,
           .broken = is("broken"),

@@ -54,12 +54,11 @@ struct PublishedView {
 };
 
 struct EquivalenceView {
-  std::string label, promise, verdict, max_abs_difference, tolerance, reference_case, reason;
+  std::string label, verdict, max_abs_difference, tolerance, reason;
   bool held = false, broken = false, not_checked = false, different = false;
 
   FieldValues fields() const {
     return {{"label", label, "Promise and verdict in words"},
-            {"promise", promise, "bit_identical, within_tolerance, different_problem"},
             {"verdict", verdict, "held, broken, not_checked"},
             {"held", held, "The promise held"},
             {"broken", broken, "The promise is broken"},
@@ -70,7 +69,6 @@ struct EquivalenceView {
             {"max_abs_difference", max_abs_difference,
              "Largest difference seen, `not a number` where it is none"},
             {"tolerance", tolerance, "Largest difference allowed: absolute, `+`, relative"},
-            {"reference_case", reference_case, "The case compared with"},
             {"reason", reason, "Why not checked, or what broke"}};
   }
 };
@@ -107,16 +105,12 @@ struct PhaseView {
 };
 
 struct SpaceView {
-  std::string space, gib, bytes, requested_gib, requested_bytes, reserved_gib, reserved_bytes;
+  std::string space, gib, bytes;
 
   FieldValues fields() const {
     return {{"space", space, "cuda:0, cpu, pinned"},
             {"gib", gib, "Peak allocated"},
-            {"bytes", bytes, "The exact count"},
-            {"requested_gib", requested_gib, "Peak asked for"},
-            {"requested_bytes", requested_bytes, "The exact count"},
-            {"reserved_gib", reserved_gib, "Peak reserved; empty where the space has none"},
-            {"reserved_bytes", reserved_bytes, "The exact count"}};
+            {"bytes", bytes, "The exact count"}};
   }
 };
 
@@ -124,10 +118,10 @@ struct RowView {
   std::string index, number, anchor, id, strategy, name, build, short_name, status, status_label,
       reason;
   std::string bar, peak_phase, peak_step, steps;
-  std::string step_ms, step_min_ms, step_p90_ms, step_count, step_percent;
+  std::string step_ms, step_min_ms, step_p90_ms, step_count;
   std::string samples_per_second, tokens_per_second, clock, threads, throughput_reason;
   std::string wall, trace, trace_note, why, data;
-  bool is_reference = false, ok = false, is_lowest = false, is_fastest = false, has_facts = false;
+  bool is_reference = false, ok = false, is_lowest = false, has_facts = false;
   std::optional<BytesView> needed, needed_allocated, least, peak, requested, reserved, rss;
   std::optional<DeltaView> delta;
   std::optional<TimeView> time;
@@ -183,8 +177,6 @@ struct RowView {
         {"bar", bar, "The peak as a fraction of the table's largest"},
         {"is_lowest", is_lowest,
          "The least memory in the table, of those whose promise is not broken"},
-        {"is_fastest", is_fastest,
-         "The least step time in the table, of the same; none where `fastest` is absent"},
         {"peak_phase", peak_phase, "The phase of the peak, in words"},
         {"peak_step", peak_step, "1-based step of the peak"},
         {"steps", steps, "How many steps were measured"},
@@ -193,8 +185,6 @@ struct RowView {
         {"step_p90_ms", step_p90_ms, "The 90th percentile"},
         {"step_count", step_count, "How many steps were timed"},
         {"time", time, TimeView::kSummary},
-        {"step_percent", step_percent,
-         "The same as `time`'s `percent`: not to be shown without the rest"},
         {"slower", time && time->slower, "Slower than the reference, beyond noise"},
         {"faster", time && time->faster, "Faster than the reference, beyond noise"},
         {"rounds", rounds, "The rounds it was timed in"},

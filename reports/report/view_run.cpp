@@ -84,7 +84,6 @@ RunView run_view(const result::Run& run) {
           .status = printable(run.status),
           .command = printable(shell_quoted(run.command)),
           .suite = printable(run.suite),
-          .schema_version = printable(run.schema_version),
           .environment = facts_view(run.environment),
           .devices = devices_view(run),
           .settings = facts_view(run.settings)};

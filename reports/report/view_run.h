@@ -21,7 +21,7 @@ struct DeviceView {
 };
 
 struct RunView {
-  std::string title, created, status, command, suite, schema_version;
+  std::string title, created, status, command, suite;
   std::vector<FactView> environment;
   std::vector<DeviceView> devices;
   std::vector<FactView> settings;
@@ -32,7 +32,6 @@ struct RunView {
             {"status", status, "complete, interrupted, running"},
             {"command", command, "As typed, quoted for a shell"},
             {"suite", suite, "Suite file"},
-            {"schema_version", schema_version, "Of run.json"},
             {"environment", environment, "Where it ran"},
             {"devices", devices, "What each device of the run was, once"},
             {"settings", settings, "How it was measured"}};

@@ -145,8 +145,6 @@ ScalingView table_view(const ScalingTable& table, Axis axis) {
   for (const auto& [size, asked] : table.sizes) view.sizes.push_back(grouped(size));
   view.size_count = std::to_string(view.sizes.size());
   for (const std::string& stack : table.stacks) view.rows.push_back(row_view(table, stack));
-  view.has_bends =
-      std::ranges::any_of(view.rows, [](const ScalingRowView& row) { return row.bends; });
   return view;
 }
 

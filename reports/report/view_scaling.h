@@ -48,7 +48,7 @@ struct ScalingView {
   std::vector<SettingView> settings;
   std::vector<std::string> sizes;
   std::vector<ScalingRowView> rows;
-  bool emulated = false, has_bends = false;
+  bool emulated = false;
 
   FieldValues fields() const {
     return {{"anchor", anchor, "An id for links"},
@@ -61,8 +61,7 @@ struct ScalingView {
             {"sizes", sizes, "Its values, ascending"},
             {"size_count", size_count, "How many"},
             {"unit", unit, "What the cost is counted by: `sample`, or `token` of a language model"},
-            {"rows", rows, "One a stack, in the order of the plan"},
-            {"has_bends", has_bends, "Some row `bends`"}};
+            {"rows", rows, "One a stack, in the order of the plan"}};
   }
 };
 

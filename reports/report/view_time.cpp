@@ -89,7 +89,6 @@ void add_throughput(const CaseResult& result, const Group& group, RowView& row) 
   if (throughput.threads > 0) row.threads = grouped(throughput.threads);
   row.rounds = rounds_view(throughput, cores_of(*group.run, result));
   row.time = time_view(result, group);
-  if (row.time) row.step_percent = row.time->percent;
 }
 
 bool has_intervals(const CaseResult& result, const Group& group) {

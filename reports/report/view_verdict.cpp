@@ -117,7 +117,6 @@ VerdictView verdict_view(const Verdict& verdict) {
   view.exact = verdict.kind == VerdictKind::exact;
   view.doubtful = verdict.kind == VerdictKind::unreliable ||
                   (is_bound && !verdict.workspace_room_bytes.has_value());
-  if (verdict.workspace_room_bytes) view.room = gib(*verdict.workspace_room_bytes);
   view.reasons = printable_texts(verdict.reasons);
   view.conditions = printable_texts(verdict.conditions);
   view.notes = printable_texts(verdict.notes);

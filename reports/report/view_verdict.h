@@ -11,7 +11,7 @@
 namespace peakbench::reports {
 
 struct VerdictView {
-  std::string word, room;
+  std::string word;
   bool exact = false, doubtful = false;
   std::vector<std::string> reasons, conditions, notes, advice;
 
@@ -20,9 +20,6 @@ struct VerdictView {
             {"exact", exact, "It is exact, without a condition"},
             {"doubtful", doubtful,
              "It is unreliable, or a bound of which nobody can say how far off it is"},
-            {"room", room,
-             "Of a lower bound that is exact unless one workspace of a vendor's library is larger: "
-             "how large, in GiB; else empty"},
             {"reasons", reasons, "What the figures do not contain, or rest on"},
             {"conditions", conditions, "What the program's path must not depend on"},
             {"notes", notes, "What else to know"},

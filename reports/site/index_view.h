@@ -14,7 +14,7 @@ struct TrendRowView {
   std::string case_id, href, model, strategy, setting, options, status, gib, bytes, change;
   std::string break_reason, step_ms, spark, spark_y, run;
   bool ok = false, more = false, less = false, incomparable = false, old = false;
-  bool compared = false;
+  bool compared = false;  // its memory, with the point before
 
   FieldValues fields() const {
     return {{"case", case_id, "The case id"},
@@ -31,7 +31,6 @@ struct TrendRowView {
             {"more", more, "More than the point before"},
             {"less", less, "Less than the point before"},
             {"incomparable", incomparable, "The point before cannot be compared"},
-            {"compared", compared, "Its memory was compared with the point before"},
             {"break_reason", break_reason, "Why"},
             {"step_ms", step_ms, "Median step time"},
             {"spark", spark, "An SVG path of its last points, in a box 1000 wide and high"},

@@ -42,9 +42,6 @@ SiteView site_view(const Contents& contents, const std::string& root) {
   return {.title = printable(contents.title),
           .branch = contents.branch.empty() ? "(no branch)" : printable(contents.branch),
           .root = root,
-          .run_count = count_text(contents.runs.size()),
-          .branch_run_count = grouped(on_branch),
-          .trend_count = count_text(contents.series.size()),
           .report_count = count_text(contents.reports.size()),
           .runs = counted(contents.runs.size(), "run"),
           .branch_runs = counted(static_cast<std::size_t>(on_branch), "run"),
@@ -86,7 +83,6 @@ RunView run_view(const Contents& contents, const RunRow& run, const std::string&
           .has_report = contents.reports.count(run.number) != 0,
           .bad = verdict == "regressed" || verdict == "failed",
           .good = verdict == "passed" || verdict == "accepted",
-          .some_failed = run.ok_cases != run.cases,
           .clock_back = contents.clocks_back.count(run.number) != 0};
 }
 

@@ -24,7 +24,7 @@ struct Contents {
 };
 
 struct SiteView {
-  std::string title, branch, root, run_count, branch_run_count, trend_count, report_count;
+  std::string title, branch, root, report_count;
   std::string runs, branch_runs, trends;
   std::string newest, newest_iso;
   bool comparison = false;
@@ -33,12 +33,9 @@ struct SiteView {
     return {{"title", title, "The site's title"},
             {"branch", branch, "The branch that trends show"},
             {"root", root, "From this page to the index: empty, `../` or `../../`"},
-            {"run_count", run_count, "Runs in the history, of all branches"},
-            {"branch_run_count", branch_run_count, "Runs on the branch"},
             {"runs", runs, "The same with its word: `1 run`, `2 runs`"},
             {"branch_runs", branch_runs, "So of the branch"},
             {"trends", trends, "So of cases"},
-            {"trend_count", trend_count, "Cases, on each card by itself"},
             {"report_count", report_count, "Runs that have a report here"},
             {"several_reports", report_count != "1", "`report_count` is not one"},
             {"newest", newest, "When the newest run began, for people"},
@@ -52,7 +49,7 @@ SiteView site_view(const Contents& contents, const std::string& root);
 struct RunView {
   std::string number, anchor, href, created, created_iso, branch, commit, commit_full;
   std::string verdict, verdict_label, note, title, suite, cases, ok, status, libtorch, driver;
-  bool has_report = false, bad = false, good = false, some_failed = false, clock_back = false;
+  bool has_report = false, bad = false, good = false, clock_back = false;
 
   FieldValues fields() const {
     return {{"number", number, "As `peakbench history list` numbers it"},
@@ -73,7 +70,6 @@ struct RunView {
             {"suite", suite, "Suite file"},
             {"cases", cases, "How many cases"},
             {"ok", ok, "How many ended ok"},
-            {"some_failed", some_failed, "Not all of them"},
             {"status", status, "interrupted, where it was; else empty"},
             {"libtorch", libtorch, "LibTorch's version"},
             {"driver", driver, "The driver's, where there is one"},
