@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -38,13 +39,23 @@ std::string folder_name(const std::string& version) {
   return name;
 }
 
+// What a worker is compiled from, beside the files of the folder itself (ci/wheel_sources). A
+// clone, which may be the sources too, has builds and downloads beside them.
+constexpr std::array kSourceFolders{"cmake",  "emulator", "harness",
+                                    "models", "plugins",  "third_party"};
+
 // A build goes on in a folder that an earlier one left, where it is of these very sources.
 std::string fingerprint(const BuildOrder& order) {
   std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(order.sources))
+  const auto note = [&](const fs::directory_entry& entry) {
     if (entry.is_regular_file())
       files.push_back(fmt::format("{} {} {}", entry.path().string(), entry.file_size(),
                                   entry.last_write_time().time_since_epoch().count()));
+  };
+  for (const auto& entry : fs::directory_iterator(order.sources)) note(entry);
+  for (const char* name : kSourceFolders)
+    if (const auto folder = order.sources / name; files::is_folder(folder.string()))
+      for (const auto& entry : fs::recursive_directory_iterator(folder)) note(entry);
   std::ranges::sort(files);
   auto hash = fnv1a_64(order.torch.folder.string() + order.torch.git_version);
   for (const auto& file : files) hash = fnv1a_64(file, hash);
