@@ -1,35 +1,48 @@
 #include "cli/commands.h"
 
 namespace peakbench::cli {
+namespace {
+
+// In the order and under the headings of `--help`.
+Commands grouped(CLI::App& app, const char* heading, Commands commands) {
+  for (const auto& [name, command] : commands) app.get_subcommand(name)->group(heading);
+  return commands;
+}
+
+}  // namespace
 
 Commands add_commands(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  return {{"quickstart", add_quickstart(app, world)},
-          {"run", add_run(app, world, typed)},
-          {"fit", add_fit(app, world, typed)},
-          {"advise", add_advise(app, world)},
-          {"list", add_list(app, world)},
-          {"describe", add_describe(app, world)},
-          {"report", add_report(app, world)},
-          {"debug", add_debug(app, world, typed)},
-          {"doctor", add_doctor(app, world)},
-          {"workers", add_workers(app, world)},
-          {"emulate", add_emulate(app, world)},
-          {"trace", add_trace(app, world, typed)},
-          {"export", add_export(app, world)},
-          {"import", add_import(app, world, typed)},
-          {"compare", add_compare(app, world)},
-          {"gate", add_gate(app, world)},
-          {"ab", add_ab(app, world, typed)},
-          {"releases", add_releases(app, world, typed)},
-          {"history", add_history(app, world)},
-          {"publish", add_publish(app, world)},
-          {"work", add_work(app, world)},
-          {"merge", add_merge(app, world, typed)},
-          {"new", add_new(app, world)},
-          {"check", add_check(app, world)},
-          {"open", add_open(app, world)},
-          {"completion", add_completion(app, world)},
-          {"man", add_man(app, world)}};
+  Commands all;
+  const auto add = [&](const char* heading, Commands commands) {
+    for (auto& one : grouped(app, heading, std::move(commands))) all.push_back(std::move(one));
+  };
+  add("Your program", {{"emulate", add_emulate(app, world)},
+                       {"trace", add_trace(app, world, typed)},
+                       {"fit", add_fit(app, world, typed)},
+                       {"releases", add_releases(app, world, typed)},
+                       {"import", add_import(app, world, typed)},
+                       {"export", add_export(app, world)}});
+  add("Models and strategies", {{"quickstart", add_quickstart(app, world)},
+                                {"run", add_run(app, world, typed)},
+                                {"advise", add_advise(app, world)},
+                                {"list", add_list(app, world)},
+                                {"describe", add_describe(app, world)},
+                                {"report", add_report(app, world)},
+                                {"open", add_open(app, world)},
+                                {"debug", add_debug(app, world, typed)}});
+  add("Compare, and continuous integration", {{"compare", add_compare(app, world)},
+                                              {"gate", add_gate(app, world)},
+                                              {"ab", add_ab(app, world, typed)},
+                                              {"history", add_history(app, world)},
+                                              {"publish", add_publish(app, world)},
+                                              {"merge", add_merge(app, world, typed)},
+                                              {"work", add_work(app, world)}});
+  add("Plugins", {{"new", add_new(app, world)}, {"check", add_check(app, world)}});
+  add("Setup", {{"doctor", add_doctor(app, world)},
+                {"workers", add_workers(app, world)},
+                {"completion", add_completion(app, world)},
+                {"man", add_man(app, world)}});
+  return all;
 }
 
 }  // namespace peakbench::cli

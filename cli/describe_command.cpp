@@ -1,5 +1,5 @@
-// `peakbench describe`: one strategy in full, from its manifest and those of the others; no plugin
-// code runs.
+// `peakbench describe`: one strategy or model in full, from its manifest and those of the others;
+// no plugin code runs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,8 +28,9 @@ using manifest::Kind;
 constexpr const char* kDescribeFooter = R"(Examples:
   peakbench describe lora
   peakbench describe checkpointing --json
+  peakbench describe vit-l-16
   peakbench describe sgd --plugins build/sgd
-Exit codes: 0; 2 when no strategy has this name.)";
+Exit codes: 0; 2 when no strategy or model has this name.)";
 
 struct DescribeArguments {
   std::string id;
@@ -98,6 +99,18 @@ class Text {
   std::string text_;
 };
 
+void options(Text& text, const Entry& entry, int width) {
+  if (entry.options.empty()) return;
+  text.heading("Options");
+  for (const auto& option : entry.options) text.raw(option_line(option, width));
+}
+
+void source(Text& text, const Listed& listed) {
+  text.heading("Source");
+  if (!listed.entry->source_url.empty()) text.line(listed.entry->source_url);
+  text.line("plugin " + listed.path);
+}
+
 std::string describe(const Listed& listed, const std::vector<Listed>& strategies,
                      const std::vector<Listed>& models, int width) {
   const Entry& entry = *listed.entry;
@@ -121,10 +134,7 @@ std::string describe(const Listed& listed, const std::vector<Listed>& strategies
     text.heading("In your own script");
     text.line(std::string(line));
   }
-  if (!entry.options.empty()) {
-    text.heading("Options");
-    for (const auto& option : entry.options) text.raw(option_line(option, width));
-  }
+  options(text, entry, width);
   const auto lacking = unsuited(entry, models);
   if (!entry.needs.empty() || !entry.requires_slots.empty()) {
     text.heading("Needs");
@@ -141,9 +151,7 @@ std::string describe(const Listed& listed, const std::vector<Listed>& strategies
     text.heading("Does not stack with");
     for (const auto& [id, reason] : company.without) text.pair(id, reason);
   }
-  text.heading("Source");
-  if (!entry.source_url.empty()) text.line(entry.source_url);
-  text.line("plugin " + listed.path);
+  source(text, listed);
   return text.get();
 }
 
@@ -161,17 +169,31 @@ Json description(const Listed& listed, const std::vector<Listed>& strategies,
   return json;
 }
 
-void refuse_models(const std::string& id, const std::vector<Listed>& models) {
-  if (std::ranges::any_of(models, [&](const Listed& one) { return one.entry->id == id; }))
-    throw ConfigError(fmt::format(
-        "{} is a model; `describe` tells of strategies. `peakbench list models` tells of it", id));
+std::string describe_model(const Listed& listed, int width) {
+  const Entry& entry = *listed.entry;
+  Text text(width);
+  text.raw(fmt::format("{}: {}\n", entry.id, printable(entry.title)));
+  text.line(entry.summary);
+  text.line(fmt::format("{} parameters{}", reports::grouped(entry.parameters),
+                        entry.has_sequence
+                            ? fmt::format(", --seq {} by default", entry.default_sequence_length)
+                            : ""));
+  options(text, entry, width);
+  source(text, listed);
+  return text.get();
 }
 
 int run(World& world, const DescribeArguments& arguments) {
   const auto found = find_plugins(world, worker_to_look_at(world), arguments.plugins);
   const auto strategies = entries_of(found, Kind::kStrategy);
   const auto models = entries_of(found, Kind::kModel);
-  refuse_models(arguments.id, models);
+  const auto model =
+      std::ranges::find(models, arguments.id, [](const Listed& one) { return one.entry->id; });
+  if (model != models.end()) {
+    world.out << (arguments.json ? json_text(entry_json(*model, Kind::kModel))
+                                 : describe_model(*model, world.out_width));
+    return kDone;
+  }
   const plan::Catalogue catalogue(found);
   const auto& offer = catalogue.find(Kind::kStrategy, arguments.id);
   const Listed listed{offer.entry, offer.path};
@@ -185,11 +207,11 @@ int run(World& world, const DescribeArguments& arguments) {
 }  // namespace
 
 Command add_describe(CLI::App& app, World& world) {
-  auto* command =
-      app.add_subcommand("describe", "Say what a strategy does, promises and stacks with");
+  auto* command = app.add_subcommand(
+      "describe", "Show what a strategy does, costs and stacks with, or a model's options");
   command->footer(kDescribeFooter);
   const auto arguments = std::make_shared<DescribeArguments>();
-  command->add_option("strategy", arguments->id, "A strategy's name")->required();
+  command->add_option("name", arguments->id, "A strategy's or a model's name")->required();
   command->add_flag("--json", arguments->json, "As JSON");
   command->add_option("--plugins", arguments->plugins, "Folder with more plugins")
       ->allow_extra_args(false)

@@ -125,7 +125,8 @@ void check_cards(const manifest::Worker& worker, std::vector<Diagnosis>& diagnos
     const auto first = std::ranges::find_if(found, is_wanted);
     if (first != found.end()) diagnoses.push_back(try_device(worker, first->id));
   };
-  try_first(inventory::emulated_devices(), [](const DeviceFound& one) { return one.served; });
+  try_first(inventory::emulated_devices(),
+            [](const DeviceFound& one) { return one.refused.empty(); });
   try_first(inventory::devices_of_this_machine(),
             [](const DeviceFound& one) { return result::device_from(one.id).is_card; });
 }

@@ -26,23 +26,23 @@ constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
   peakbench train.py --batch 8
 
-The first line says whether the program fits the card and how far that can be relied on; the verdict
-and what each process took follow. Memory is PyTorch's own. Kernels do nothing: small tensors are
-computed on the host where what they depend on is known, and there are no times (docs/emulator.md).
-`peakbench list devices` shows the cards. `peakbench train.py` is `peakbench emulate --short -- python3
-train.py`; -v prints everything.
+The first line says whether the program fits the card and how far that can be relied on; what fills its
+peak follows. --details adds what each process took, read and asked of CUDA. Memory is PyTorch's own.
+Kernels do nothing: small tensors are computed on the host where what they depend on is known, and there
+are no times (docs/emulator.md). `peakbench list devices` shows the cards. `peakbench train.py` is
+`peakbench emulate -- python3 train.py`; `peakbench trace` writes a report.
 Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run, or --json
 cannot be written.)";
 
 struct EmulateArguments {
   emulator::EmulateRequest request;
-  bool lines = true, is_short = false, verbose = false, quiet = false;
+  bool lines = true, details = false, quiet = false;
   std::string json;
 };
 
 View view_of(const EmulateArguments& arguments) {
   if (arguments.quiet) return View::kAnswer;
-  return arguments.is_short && !arguments.verbose ? View::kShort : View::kWhole;
+  return arguments.details ? View::kDetails : View::kSummary;
 }
 
 void add_output_options(CLI::App& command, EmulateArguments& arguments) {
@@ -54,11 +54,10 @@ void add_output_options(CLI::App& command, EmulateArguments& arguments) {
       .add_option("--name", arguments.request.name,
                   "What to call the program in comparisons (default: its script's name)")
       ->type_name("NAME");
-  command.add_flag("--short", arguments.is_short,
-                   "Print whether it fits, the peak, what fills it and one thing to try");
-  auto* verbose = command.add_flag("-v,--verbose", arguments.verbose, "Print everything (default)");
+  auto* details = command.add_flag("-v,--details", arguments.details,
+                                   "Print every process, read, condition and context, too");
   command.add_flag("-q,--quiet", arguments.quiet, "Print whether it fits, and nothing else")
-      ->excludes(verbose);
+      ->excludes(details);
 }
 
 // The option of `emulate` that the program was given in its place, and where it belongs; empty:

@@ -14,7 +14,6 @@
 #include "files/read_file.h"
 #include "host/card_use.h"
 #include "program/traced.h"
-#include "reports/analysis/peak_brief.h"
 #include "reports/analysis/peak_text.h"
 #include "text/printable.h"
 #include "trace/lifetimes.h"
@@ -73,14 +72,15 @@ std::string name_of(const program::Journal& journal) {
                           : fmt::format("rank {} (process {})", journal.rank, journal.pid);
 }
 
-std::string not_told(const std::string& why) {
-  return fmt::format("What fills the peak is not told: {}; `peakbench trace` may.", why);
+std::string not_known(const std::string& why) {
+  return fmt::format("not known: {}; `peakbench trace` may tell it", why);
 }
 
 // What is said of the peak, and what is written of it.
 struct Told {
-  std::string whole = {};  // as `emulate` ends
+  std::string whole = {};  // as `emulate --details` ends
   analysis::PeakBrief brief = {};
+  std::string in_place = {};      // of both: why nothing is known, and what tells it
   nlohmann::json json = nullptr;  // nothing is known
   std::string misplaced = {};     // as tell_peak has it
 };
@@ -96,18 +96,18 @@ Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder) {
   const auto& journal = found->journal;
   const auto counted = counted_by_pytorch(program, journal.pid);
   if (const auto other = larger_user(program, journal.pid, counted))
-    return {.whole = not_told(
+    return {.in_place = not_known(
                 fmt::format("process {} took more of the card, and was not traced", *other))};
   if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
     const analysis::Teller teller{count > 1 ? name_of(journal) : "", count};
-    Told told{analysis::peak_in_short(journal.trace, found->lifetimes, teller),
-              analysis::peak_brief(journal.trace, found->lifetimes),
-              analysis::peak_json(journal.trace, found->lifetimes)};
+    Told told{.whole = analysis::peak_in_short(journal.trace, found->lifetimes, teller),
+              .brief = analysis::peak_brief(journal.trace, found->lifetimes),
+              .json = analysis::peak_json(journal.trace, found->lifetimes)};
     told.json["pid"] = journal.pid;
     told.json["rank"] = journal.rank < 0 ? nlohmann::json() : nlohmann::json(journal.rank);
     return told;
   }
-  return {.whole = not_told(
+  return {.in_place = not_known(
               journal.stopped != tracer::Stopped::kNot
                   ? "it did too much to be recorded in passing"
                   : fmt::format("the trace says {}, PyTorch {}",
@@ -163,15 +163,9 @@ std::string short_lines(const emulator::EmulatedProgram& program, const fs::path
   if (emulator::card_uses(program.ledgers).empty())
     return text + emulator::labelled("Why", why_no_card(program, folder), look);
   if (told.brief.when.empty())
-    return text + (told.whole.empty() ? "" : emulator::labelled("Peak", told.whole, look));
-  text += emulator::labelled("Peak", told.brief.when, look);
-  if (!told.brief.fills.empty()) text += emulator::labelled("Filled by", told.brief.fills, look);
-  text += emulator::labelled(
-      "Try", told.brief.advice.empty() ? "nothing: no likely mistake was found" : told.brief.advice,
-      look);
-  // Of a verdict that is not exact: what makes it surer.
-  const auto& surer = program.verdict.advice;
-  return surer.empty() ? text : text + emulator::labelled("To be sure", surer.front(), look);
+    return text +
+           (told.in_place.empty() ? "" : emulator::labelled("Filled by", told.in_place, look));
+  return text + peak_lines(told.brief, look);
 }
 
 // The same where everything is printed: what fills the peak ends it.
@@ -179,11 +173,22 @@ std::string whole_text(const emulator::EmulatedProgram& program, const Told& tol
                        const emulator::Look& look) {
   if (ended_early(program) && !told.misplaced.empty())
     return emulator::labelled("Why", told.misplaced, look);
-  if (told.whole.empty()) return "";
-  return escaped_controls("\n" + told.whole + (told.whole.ends_with('\n') ? "" : "\n"));
+  if (!told.in_place.empty())
+    return "\n" + emulator::labelled("What fills the peak", told.in_place, look);
+  return told.whole.empty() ? "" : escaped_controls("\n" + told.whole);
 }
 
 }  // namespace
+
+std::string peak_lines(const analysis::PeakBrief& brief, const emulator::Look& look) {
+  auto text = emulator::labelled("Peak", brief.when, look);
+  text += emulator::labelled("By category", brief.categories, look);
+  if (!brief.fills.empty()) text += emulator::labelled("Filled by", brief.fills, look);
+  return text + emulator::labelled(
+                    "Try",
+                    brief.advice.empty() ? "nothing: no likely mistake was found" : brief.advice,
+                    look);
+}
 
 void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced) {
   struct State {
@@ -212,18 +217,18 @@ void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced) 
     if (state->traced) try {
         told = told_of(program, folder);
       } catch (const std::exception& error) {  // nothing of the figures rests on it
-        told.whole = not_told(error.what());
+        told.in_place = not_known(error.what());
       }
     else if (!state->compiled_for.empty() && !emulator::card_uses(program.ledgers).empty())
-      told.whole = fmt::format(
-          "What fills the peak: `peakbench trace` tells it, and `emulate` once a tracer is "
-          "compiled for PyTorch {} (trace does that).",
+      told.in_place = fmt::format(
+          "`peakbench trace` tells it, and `emulate` once a tracer is compiled for PyTorch {} "
+          "(trace does that)",
           printable(state->compiled_for));
     figures["peak"] = std::move(told.json);
     told.misplaced = misplaced;
-    if (look.view == emulator::View::kShort)
+    if (look.view == emulator::View::kSummary)
       std::fputs(short_lines(program, folder, told, look).c_str(), stderr);
-    else if (look.view == emulator::View::kWhole)
+    else if (look.view == emulator::View::kDetails)
       std::fputs(whole_text(program, told, look).c_str(), stderr);
   };
 }

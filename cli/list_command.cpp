@@ -15,6 +15,7 @@
 #include "reports/render/format.h"
 #include "text/printable.h"
 #include "text/wrapped.h"
+#include "units/bytes.h"
 
 namespace peakbench::cli {
 namespace {
@@ -32,8 +33,9 @@ constexpr const char* kListFooter = R"(Examples:
   peakbench list strategies --plugins build/my_plugins
 Exit codes: 0; 2 when a folder is missing or holds no plugin.)";
 
-constexpr const char* kContextNote =
-    "CUDA context: measured on such cards, in no figure here; unknown where not shown.";
+constexpr const char* kCardsNote =
+    "cc: compute capability. context: the largest CUDA context that was measured on such a card. "
+    "(refused): this PyTorch has no code for the card. --json has the sources and reasons.";
 
 struct ListArguments {
   std::string what;
@@ -41,67 +43,73 @@ struct ListArguments {
   std::vector<std::string> plugins;
 };
 
-std::string entry_text(const Entry& entry, Kind kind, int width) {
-  auto text = hanging(fmt::format("{:<20} ", entry.id), printable(entry.title), width);
-  text += hanging("    ", printable(entry.summary), width);
-  if (kind == Kind::kModel)
-    text += fmt::format("    {} parameters{}\n", reports::grouped(entry.parameters),
-                        entry.has_sequence
-                            ? fmt::format(", --seq {} by default", entry.default_sequence_length)
-                            : "");
-  if (kind == Kind::kStrategy) {
-    auto words = "promise about training: " + entry.promise;
-    if (!entry.slots.empty()) words += fmt::format("; fills {}", fmt::join(entry.slots, ", "));
-    text += hanging("    ", printable(words), width);
-  }
-  for (const auto& option : entry.options) text += option_line(option, width);
-  return text;
+// A line each: `describe NAME` has the rest.
+std::string entry_line(const Entry& entry, Kind kind) {
+  if (kind == Kind::kStrategy)
+    return fmt::format("{:<22} {:<18} {}\n", entry.id, entry.promise, printable(entry.title));
+  return fmt::format("{:<22} {:>14}  {:>7}  {}\n", entry.id, reports::grouped(entry.parameters),
+                     entry.has_sequence ? std::to_string(entry.default_sequence_length) : "",
+                     printable(entry.title));
+}
+
+std::string heading_line(Kind kind) {
+  if (kind == Kind::kStrategy)
+    return fmt::format("{:<22} {:<18} {}\n", "strategy", "training", "title");
+  return fmt::format("{:<22} {:>14}  {:>7}  {}\n", "model", "parameters", "--seq", "title");
 }
 
 int list_entries(World& world, const ListArguments& arguments, Kind kind) {
   const auto found = find_plugins(world, worker_to_look_at(world), arguments.plugins);
-  Json all = Json::array();
-  for (const auto& listed : entries_of(found, kind)) {
-    if (arguments.format.is_text())
-      world.out << entry_text(*listed.entry, kind, world.out_width);
-    else
-      all.push_back(entry_json(listed, kind));
+  const auto entries = entries_of(found, kind);
+  if (arguments.format.is_text()) {
+    world.out << heading_line(kind);
+    for (const auto& listed : entries) world.out << entry_line(*listed.entry, kind);
+    world.out << "`peakbench describe NAME` shows what one does, and its options.\n";
+    return kDone;
   }
-  if (!arguments.format.is_text()) world.out << arguments.format.of(all);
+  Json all = Json::array();
+  for (const auto& listed : entries) all.push_back(entry_json(listed, kind));
+  world.out << arguments.format.of(all);
   return kDone;
 }
 
 Json device_json(const DeviceFound& device, bool emulated) {
   Json json = {{"id", device.id}, {"title", device.title}, {"emulated", emulated}};
-  if (emulated) json["context_memory"] = emulator::to_json(device.context_memory);
+  if (!emulated) return json;
+  json["memory_bytes"] = device.memory_bytes;
+  json["compute_capability"] = device.compute_capability;
+  json["refused"] = device.refused;
+  json["context_memory"] = emulator::to_json(device.context_memory);
   return json;
 }
 
-std::string device_text(const DeviceFound& device, int width) {
-  auto text = hanging(fmt::format("{:<26} ", printable(device.id)), printable(device.title), width);
-  if (!device.context_memory.empty())
-    text += hanging(
-        "    ", "CUDA context " + printable(emulator::short_text(device.context_memory)), width);
-  return text;
+std::string card_line(const DeviceFound& card) {
+  return fmt::format(
+      "{:<27} {:>11}  {:>4}  {:>7}  {}{}\n", printable(card.id),
+      gib_text(static_cast<std::int64_t>(card.memory_bytes)), card.compute_capability,
+      card.context_memory.empty()
+          ? ""
+          : fmt::format("{} MiB", emulator::largest_of(card.context_memory).bytes >> 20),
+      printable(card.title), card.refused.empty() ? "" : " (refused)");
 }
 
 int list_devices(World& world, const ListArguments& arguments) {
-  Json all = Json::array();
-  const auto add = [&](const std::vector<DeviceFound>& found, bool emulated) {
-    for (const auto& device : found) {
-      if (arguments.format.is_text())
-        world.out << device_text(device, world.out_width);
-      else
-        all.push_back(device_json(device, emulated));
-    }
-  };
-  add(inventory::devices_of_this_machine(), false);
+  const auto own = inventory::devices_of_this_machine();
   const auto cards = inventory::emulated_devices();
-  add(cards, true);
-  if (!arguments.format.is_text())
+  if (!arguments.format.is_text()) {
+    Json all = Json::array();
+    for (const auto& device : own) all.push_back(device_json(device, false));
+    for (const auto& card : cards) all.push_back(device_json(card, true));
     world.out << arguments.format.of(all);
-  else if (!cards.empty())
-    world.out << wrapped(kContextNote, world.out_width);
+    return kDone;
+  }
+  for (const auto& device : own)
+    world.out << fmt::format("{:<27} {}\n", printable(device.id), printable(device.title));
+  if (cards.empty()) return kDone;
+  world.out << fmt::format("\n{:<27} {:>11}  {:>4}  {:>7}  {}\n", "emulated card", "memory", "cc",
+                           "context", "title");
+  for (const auto& card : cards) world.out << card_line(card);
+  world.out << wrapped(kCardsNote, world.out_width);
   return kDone;
 }
 

@@ -33,33 +33,17 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgramFooter = R"(Examples:
   peakbench train.py --batch 8
-  peakbench --card rtx-4090-24gb -v train.py
+  peakbench --card rtx-4090-24gb --details train.py
   peakbench -- torchrun --nproc-per-node 2 train.py
-  peakbench quickstart
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward --out results/vit
-  peakbench run tutorial --out results/tutorial
-  peakbench list strategies
-  peakbench describe lora
-  peakbench report results/vit --format html
-  peakbench open results/vit
-  peakbench compare results/main results/change
-  peakbench gate results/main results/change --junit gate.xml
-  peakbench ab build/main build/change --model vit-b-16 --strategy baseline
-  peakbench debug results/vit vit-l-16/baseline/cpu/fp32/b1
-  peakbench doctor
-  peakbench workers build
-  peakbench history add results/vit
-  peakbench publish --out site
   peakbench fit --model llama-3.1-8b --dtype bf16 --seq 4096 --card a100-40gb,rtx-4090-24gb
-  peakbench advise results/vit
-  peakbench emulate --card h100-80gb -- python3 train.py
-  peakbench import snapshot.pickle
+  peakbench gate results/main results/change --junit gate.xml
 
 Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
 conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
 interrupted, the report of what was done is written; 141 nobody reads the output any more.
-`peakbench COMMAND --help` says more; so does docs/cli.md. `peakbench train.py` is `emulate --short`
-and takes the options of `emulate` before the script.)";
+`peakbench COMMAND --help` shows a command's options and examples. `peakbench train.py` is `peakbench
+emulate -- python3 train.py`: options of `emulate` go before the script.)";
 
 // Of each worker that is there; no Python is started.
 std::vector<std::string> libtorch_versions(const World& world) {
@@ -105,8 +89,7 @@ std::vector<std::string> words_to_complete(const std::vector<std::string>& argum
 int run_parsed(const std::vector<std::string>& arguments, World& world) {
   CLI::App app{
       "Does a training fit a GPU, and what fills its memory? What does a strategy cost in memory "
-      "and "
-      "throughput?",
+      "and throughput?",
       "peakbench"};
   app.footer(kProgramFooter);
   app.set_version_flag("--version", [&world] { return version_text(world); });

@@ -102,7 +102,7 @@ std::vector<std::string> with_program_set_apart(const CLI::App& app,
   const auto at = program_begin(*emulate, moved, 0);
   if (!at || (moved[*at] != "--" && !is_script(moved[*at]))) return words;
   if (moved[*at] != "--") moved.insert(moved.begin() + static_cast<std::ptrdiff_t>(*at), "--");
-  moved.insert(moved.begin(), {"emulate", "--short"});
+  moved.insert(moved.begin(), "emulate");
   return moved;
 }
 

@@ -13,7 +13,7 @@ namespace peakbench::cli {
 //
 // | typed                                  | becomes                                          |
 // |----------------------------------------|--------------------------------------------------|
-// | [OPTION] train.py ARG, [OPTION] -- ... | emulate --short [OPTION] -- ...                  |
+// | [OPTION] train.py ARG, [OPTION] -- ... | emulate [OPTION] -- ...                          |
 // | emulate, trace, fit [OPTION] word ARG  | the same with -- before the word                 |
 // | releases [OPTION] train.py ARG         | the same with -- before the script               |
 // | emulate --json without a file          | --json=-: the next word is a file where an       |

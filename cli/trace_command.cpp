@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/emulate_peak.h"
 #include "cli/own_report.h"
 #include "cli/program_words.h"
 #include "cli/screen.h"
@@ -38,15 +39,15 @@ constexpr const char* kTraceFooter = R"(Examples:
   peakbench trace -- python3 train.py
 The program is not changed. With --card it runs on an emulated card (`peakbench list devices`), which needs no
 GPU; without, on what the machine has: a CUDA card if the program uses one, and the CPU. When it has ended, the
-peak is told by cause and by line of your code; the run folder has the trace and a report of it, which `report`,
-`compare`, `gate`, `history` and `export` read like any other (docs/programs.md).
+peak is shown by category, line of your code and cause; the run folder has the trace and a report of it, which
+`report`, `compare`, `gate`, `history` and `export` read like any other (docs/programs.md).
 Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run.)";
 
 struct TraceArguments {
   std::string card, out, name;
   std::optional<std::string> steps;
   std::vector<std::string> command;
-  bool overwrite = false, needed = true;
+  bool overwrite = false, needed = true, details = false;
   std::int64_t needed_timeout_s = 600;
   std::int64_t second_guesses = 0;
   std::optional<program::StepRange> step_range;  // of `steps`
@@ -103,8 +104,10 @@ class TraceCommand {
     request.journals = journals_->path();
     request.values = arguments_.values;
     request.second_guesses = arguments_.second_guesses;
-    request.look.colours = screen_of(STDERR_FILENO).live;
-    request.look.width = [] { return table_width(STDERR_FILENO); };
+    look_.view = arguments_.details ? emulator::View::kDetails : emulator::View::kSummary;
+    look_.colours = screen_of(STDERR_FILENO).live;
+    look_.width = [] { return table_width(STDERR_FILENO); };
+    request.look = look_;
     request.steps = arguments_.step_range;
     auto traced = program::trace_program(request);
     if (traced.run) tell(*traced.run, traced.doubts);
@@ -117,10 +120,7 @@ class TraceCommand {
   }
 
   void tell(program::ProgramRun& run, const std::vector<program::Doubt>& doubts) {
-    const auto* const fullest = program::fullest(run);
-    const auto told = fullest ? analysis::peak_text(fullest->trace, ended_of_it(run, *fullest))
-                              : run.reason + "\n";
-    std::fprintf(stderr, "\n%s", escaped_controls(told).c_str());
+    std::fputs(peak_of(run, program::fullest(run)).c_str(), stderr);
     for (const auto& doubt : doubts)
       std::fprintf(stderr, "\n%s: %s.\n",
                    doubt.kind == result::VerdictKind::unreliable ? "Unreliable" : "Lower bound",
@@ -133,7 +133,18 @@ class TraceCommand {
     auto options = own_report(world_, folder_);
     options.formats = {"html", "markdown"};
     reports::write_reports({folder_}, options);
-    std::fprintf(stderr, "\nReport: %s\n", (fs::path(folder_) / "report/index.html").c_str());
+    std::fprintf(stderr, "Report: %s\n", (fs::path(folder_) / "report/index.html").c_str());
+  }
+
+  std::string peak_of(const program::ProgramRun& run,
+                      const program::ProgramProcess* fullest) const {
+    if (fullest == nullptr) return "\n" + escaped_controls(run.reason) + "\n";
+    const auto& trace = fullest->trace;
+    if (arguments_.details)
+      return "\n" + escaped_controls(analysis::peak_text(trace, ended_of_it(run, *fullest)));
+    const auto brief = analysis::peak_brief(trace, trace::lifetimes(trace));
+    // The emulated card's summary stands right before.
+    return (arguments_.card.empty() ? "\n" : "") + peak_lines(brief, look_);
   }
 
   void find_needed(program::ProgramRun& run) {
@@ -152,6 +163,7 @@ class TraceCommand {
   const std::vector<std::string>& typed_;
   const std::string folder_;
   std::unique_ptr<JournalFolder> journals_;
+  emulator::Look look_;  // of stderr
 };
 
 }  // namespace
@@ -175,6 +187,8 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
       ->add_option("--steps", arguments->steps,
                    "Keep these steps of the trace: 3, 2..4, ..4, 2.. (default: all)")
       ->type_name("STEPS");
+  command->add_flag("-v,--details", arguments->details,
+                    "Print every process, read, condition, cause and range, too");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the run that is in the folder");
   command->add_flag_callback(
       "--no-compute", [arguments] { arguments->values.compute = false; },

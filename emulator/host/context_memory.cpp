@@ -93,14 +93,6 @@ nlohmann::json to_json(const ContextMemories& measured) {
   return list;
 }
 
-std::string short_text(const ContextMemories& measured) {
-  if (measured.empty()) return "unknown";
-  std::vector<std::string> texts;
-  for (const auto& one : measured)
-    texts.push_back(fmt::format("{} ({})", mebibytes(one.bytes), one.source));
-  return fmt::format("{}", fmt::join(texts, "; "));
-}
-
 std::string long_text(const ContextMemories& measured) {
   if (measured.empty()) return "how much it takes of this card is unknown";
   std::vector<std::string> texts;

@@ -46,8 +46,6 @@ nlohmann::json to_json(const ContextMemories& measured);
 
 // The most that was measured, or else the largest known of any card.
 ContextMemoryTaken largest_of(const ContextMemories& measured);
-// "534 MiB (github.com/...)", "unknown"
-std::string short_text(const ContextMemories& measured);
 // "534 MiB were measured on such a card (bare context; torch 2.10; github.com/...)", "how much it
 // takes of this card is unknown"
 std::string long_text(const ContextMemories& measured);

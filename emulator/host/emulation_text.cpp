@@ -94,8 +94,7 @@ std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
   return fmt::format("{}: reserves {} of {}, {} {}; {}.", head, size_text(answer.peak_bytes),
                      size_text(answer.total_bytes), left,
                      beside_text(answer.context, answer.processes, answer.context_included),
-                     std::string(verdict_word(program.verdict.kind)) +
-                         (program.verdict.kind == VerdictKind::exact ? "" : " (-v says why)"));
+                     verdict_word(program.verdict.kind));
 }
 
 std::string labelled(const std::string& label, const std::string& words, const Look& look) {
@@ -106,12 +105,15 @@ std::string labelled(const std::string& label, const std::string& words, const L
 
 std::string emulation_text(const EmulatedProgram& program, const Answer& answer, const Look& look) {
   if (look.view == View::kNothing) return "";
-  if (look.view != View::kWhole) {
-    auto sentence = look.view == View::kShort ? short_answer(program, answer) : answer.sentence;
+  if (look.view != View::kDetails) {
+    const bool is_summary = look.view == View::kSummary;
+    auto sentence = is_summary ? short_answer(program, answer) : answer.sentence;
     if (const auto at = sentence.find(program.card.spec); at != std::string::npos)
       sentence.insert(at + program.card.spec.size(), look.card_note);
     const auto lines = wrapped(printable(sentence), look.width());
-    return "\n" + (look.colours ? coloured(lines, code_of(answer.tone)) : lines);
+    const auto verdict = is_summary && answer.card ? verdict_sentence(program.verdict) : "";
+    return "\n" + (look.colours ? coloured(lines, code_of(answer.tone)) : lines) +
+           (verdict.empty() ? "" : labelled("Verdict", verdict, look));
   }
   const auto uses = card_uses(program.ledgers);
   std::string below = verdict_text(program.verdict);

@@ -1,5 +1,5 @@
-// What `peakbench emulate` prints when the program has ended: the answer, the verdict, a table, and
-// then what else there is to know.
+// What `peakbench emulate` prints when the program has ended: the summary line and the verdict; in
+// detail, tables and everything else that is known.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@ namespace peakbench::emulator {
 
 // How much of it.
 enum class View {
-  kWhole,
-  kShort,   // whether it fits and by how much, in one sentence (short_answer)
+  kSummary,  // whether it fits and by how much (short_answer), and the verdict in one sentence
+  kDetails,
   kAnswer,  // the answer alone
   kNothing
 };
 
 // Of the window.
 struct Look {
-  View view = View::kWhole;
+  View view = View::kSummary;
   bool colours = false;
   std::function<int()> width = [] { return 100; };  // columns
   std::string card_note = {};                       // behind the card's name where it is short

@@ -18,6 +18,20 @@ void add_lines(std::string& out, const char* before, const std::vector<std::stri
 
 }  // namespace
 
+std::string verdict_sentence(const Verdict& verdict) {
+  if (verdict.kind == VerdictKind::exact) return "";
+  const bool conditional = verdict.kind == VerdictKind::exact_if;
+  const auto& why = conditional ? verdict.conditions : verdict.reasons;
+  std::string text = verdict_word(verdict.kind);
+  if (!why.empty())
+    text += fmt::format("{} {}",
+                        conditional ? " the program's path does not depend on this:" : ", because",
+                        why.front());
+  if (why.size() > 1) text += fmt::format(" (and {} more)", why.size() - 1);
+  if (!verdict.advice.empty()) text += ". To do: " + verdict.advice.front();
+  return text + ".";
+}
+
 std::string verdict_text(const Verdict& verdict) {
   const bool conditional = verdict.kind == VerdictKind::exact_if;
   std::string out = fmt::format("Verdict: {}{}\n", verdict_word(verdict.kind),

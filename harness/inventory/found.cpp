@@ -59,14 +59,10 @@ std::vector<DeviceFound> devices_of_this_machine() {
 std::vector<DeviceFound> emulated_devices() {
   std::vector<DeviceFound> found;
   try {
-    for (const auto& card : emulator::list_cards(emulator::find_installation())) {
-      auto title = fmt::format("{}, {}, compute capability {}", card.title,
-                               gib_text(static_cast<std::int64_t>(card.total_memory_bytes)),
-                               card.compute_capability);
-      if (!card.served) title += ": refused, " + card.reason;
-      found.push_back(
-          {result::emulated_device(card.id), std::move(title), card.served, card.context_memory});
-    }
+    for (const auto& card : emulator::list_cards(emulator::find_installation()))
+      found.push_back({result::emulated_device(card.id), card.title, card.total_memory_bytes,
+                       card.compute_capability, card.served ? "" : card.reason,
+                       card.context_memory});
   } catch (const ConfigError&) {  // not installed: `doctor` says so
   }
   return found;

@@ -10,6 +10,7 @@
 #include "reports/analysis/called_lines.h"
 #include "reports/analysis/findings.h"
 #include "reports/analysis/line_names.h"
+#include "reports/analysis/strategies_against.h"
 #include "reports/analysis/why.h"
 #include "trace/breakdown.h"
 #include "trace/lines.h"
@@ -21,22 +22,26 @@ namespace peakbench::analysis {
 namespace {
 
 constexpr std::size_t kLines = 8, kLinesInShort = 3, kLinesInJson = 32;
+constexpr double kLeastNamed = 0.01;  // of the peak, of a line or category in one line of text
 
 using ByCategory = std::array<std::int64_t, trace::kCategoryCount>;
 
-std::string categories_text(const ByCategory& bytes) {
+// Those of less than `least` bytes are summed.
+std::string categories_text(const ByCategory& bytes, std::int64_t least = 1) {
   std::array<std::size_t, trace::kCategoryCount> order{};
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order,
                            [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
   std::string text;
+  std::int64_t others = 0;
   for (const auto i : order) {
-    if (bytes[i] <= 0) continue;
+    if (bytes[i] < least) others += std::max<std::int64_t>(bytes[i], 0);
+    if (bytes[i] < least) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
                         trace::to_string(static_cast<trace::Category>(i)), in_words(bytes[i]));
   }
   std::ranges::replace(text, '_', ' ');
-  return text;
+  return others == 0 ? text : fmt::format("{}, others {}", text, in_words(others));
 }
 
 std::string lines_text(const std::vector<trace::LineShare>& lines, const LineNames& names,
@@ -62,6 +67,41 @@ std::string lines_of(const trace::Trace& trace, const std::vector<trace::Lifetim
   const auto called = called_lines(trace, lifetimes, event, lines);
   return called.empty() ? own
                         : own + "\nBy line of what it calls:\n" + lines_text(called, names, most);
+}
+
+std::size_t largest_of(const std::array<std::int64_t, trace::kCategoryCount>& bytes) {
+  return static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
+}
+
+std::string shares_text(const std::vector<trace::LineShare>& lines, const LineNames& names) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size() && i < kLinesInShort; ++i) {
+    if (lines[i].share < kLeastNamed) break;
+    std::string category =
+        trace::to_string(static_cast<trace::Category>(largest_of(lines[i].by_category)));
+    std::ranges::replace(category, '_', ' ');
+    text += fmt::format("{}{} {:.0f}% ({})", text.empty() ? "" : ", ", names.line(lines[i].line),
+                        100 * lines[i].share, category);
+  }
+  return text;
+}
+
+std::string fills_text(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
+                       std::uint64_t event) {
+  const LineNames names(trace);
+  const auto lines = trace::lines_at(trace, lifetimes, event);
+  if (trace.frames.empty() || lines.empty()) return "";
+  const auto called = called_lines(trace, lifetimes, event, lines);
+  return shares_text(lines, names) +
+         (called.empty() ? "" : "; by the line of a library: " + shares_text(called, names));
+}
+
+// What looks like a mistake; that memory ran out is none.
+std::string finding_text(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
+  for (const auto& sentence : sentences_of(why(trace, lifetimes)))
+    if (!sentence.kind.empty() && sentence.kind != to_string(FindingKind::kOutOfMemory))
+      return sentence.text;
+  return "";
 }
 
 // Those that the program went on after; the allocator tries more than once.
@@ -169,6 +209,32 @@ std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Li
   }
   const auto peak = trace::find_peak(trace, lifetimes);
   return told("What fills the peak", when(peak.phase, peak.step), peak.event);
+}
+
+PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
+  if (trace.events.empty()) return {};
+  PeakBrief brief;
+  auto event = trace.events.size() - 1;
+  const auto& last = trace.events.back();
+  if (last.kind == trace::EventKind::kOutOfMemory) {
+    const auto line = trace::own_line(trace, last.stack);
+    brief.when = fmt::format("memory ran out {}: {} asked for{}", when(last.phase, last.step),
+                             in_words(last.requested_bytes),
+                             line.file.empty() ? "" : " at " + LineNames(trace).in_words(line));
+  } else {
+    const auto peak = trace::find_peak(trace, lifetimes);
+    event = peak.event;
+    brief.when = fmt::format("{} allocated by tensors, {}", in_words(peak.allocated_bytes),
+                             when(peak.phase, peak.step));
+  }
+  const auto bytes = trace::by_category(trace::breakdown_at(trace, lifetimes, event));
+  const auto all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  brief.categories =
+      categories_text(bytes, 1 + static_cast<std::int64_t>(kLeastNamed * static_cast<double>(all)));
+  brief.fills = fills_text(trace, lifetimes, event);
+  brief.advice = finding_text(trace, lifetimes);
+  if (brief.advice.empty()) brief.advice = remedy_for_program(trace, lifetimes, event);
+  return brief;
 }
 
 nlohmann::ordered_json peak_json(const trace::Trace& trace,

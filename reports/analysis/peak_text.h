@@ -27,6 +27,26 @@ struct Teller {
 std::string peak_in_short(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
                           const Teller& teller);
 
+// A program's peak in four short lines: when it was, its categories, its lines, and one thing to
+// try.
+struct PeakBrief {
+  // "0.115 GiB allocated by tensors, in backward of step 2"; where the program ended out of memory,
+  // what was asked for then.
+  std::string when;
+  // "activation 3.100 GiB, parameter 1.200 GiB, ...": then.
+  std::string categories;
+  // "train.py:12 45% (activation), train.py:9 30% (gradient), ...": of the peak or, where memory
+  // ran out, of what was allocated then. Where one line of the program holds more than half, what
+  // it calls is named, too. Empty where no call stacks were recorded.
+  std::string fills;
+  // What looks like a mistake (why.h), else the line of PyTorch against the largest part
+  // (strategies_against.h). Empty: neither is known.
+  std::string advice;
+};
+
+// Pure; names from the trace stand as they are.
+PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
+
 // Under the names of run.json's `memory`: peak_allocated_bytes, peak_phase, peak_step (from 0; 0
 // before the first one), at_peak; `peak_when`, the same in words; `lines`, the 32 that hold most;
 // and `called_lines` (called_lines.h).

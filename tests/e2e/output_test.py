@@ -56,8 +56,7 @@ PRINTS = {
 def commands_of(test, *path):
     """Every command that --help names, and theirs."""
     out = test.peakbench(*path, "--help").stdout
-    block = re.search(r"^(?i:subcommands):\n((?:  .*\n)+)", out, re.MULTILINE)
-    names = re.findall(r"^  (\S+) ", block[1], re.MULTILINE) if block else []
+    names = re.findall(r"^  ([a-z]+)  ", out.partition("\nExamples:\n")[0], re.MULTILINE)
     found = []
     for name in names:
         found += [(*path, name), *commands_of(test, *path, name)]

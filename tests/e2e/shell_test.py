@@ -20,7 +20,7 @@ class Shell(ProgramTest):
         """Every command with its parts, from the lists that `--help` prints."""
         text = self.peakbench(*parents, "--help").stdout
         found = [parents]
-        for name in re.findall(r"^  ([a-z_]+)  ", text.partition("\nSubcommands:\n")[2].partition("\n\n")[0], re.MULTILINE):
+        for name in re.findall(r"^  ([a-z_]+)  ", text.partition("\nExamples:\n")[0], re.MULTILINE):
             found += self.commands(*parents, name)
         return found
 

@@ -105,7 +105,7 @@ class EmulateTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def emulate(self, *command, card="h100-80gb", exit_code=0, options=(), **more):
-        line = [PEAKBENCH, "emulate", "--card", card, *options, "--", *command]
+        line = [PEAKBENCH, "emulate", "--details", "--card", card, *options, "--", *command]
         done = subprocess.run(list(map(str, line)), capture_output=True, text=True, **more)
         self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
         return done.stderr
@@ -167,7 +167,7 @@ class EmulateTest(unittest.TestCase):
             self.assertEqual(list(temporary.iterdir()), [], "links are gone")
             return done
 
-        done = peakbench("emulate", "--", self.cuda_program(), 7)
+        done = peakbench("emulate", "--details", "--", self.cuda_program(), 7)
         self.assertEqual(done.returncode, 7, done.stdout + done.stderr)
         self.assertIn("peak at least 1.000 GiB of 79.179 GiB", done.stderr)
         self.assertIn("the worker makes a tensor there", peakbench("doctor").stdout)
@@ -204,7 +204,7 @@ class EmulateTest(unittest.TestCase):
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         variables = {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"}, "TERM": "xterm", **environment}
-        process = subprocess.Popen([PEAKBENCH, "emulate", "--card", card, "--", *map(str, command)], stderr=theirs, env=variables)
+        process = subprocess.Popen([PEAKBENCH, "emulate", "--details", "--card", card, "--", *map(str, command)], stderr=theirs, env=variables)
         os.close(theirs)
         seen = b""
         try:
@@ -251,10 +251,10 @@ class EmulateTest(unittest.TestCase):
         h100 = json.loads((CARDS / "h100-80gb.json").read_text())
         self.assertEqual(cards["emulated:h100-80gb"]["context_memory"], h100["context_memory"])
         lines = listed().splitlines()
-        after = {line.split()[0]: lines[at + 1] for at, line in enumerate(lines) if line.startswith("emulated:")}
-        self.assertEqual(after["emulated:h100-80gb"], f"    CUDA context 534 MiB ({h100['context_memory'][0]['source']})")
-        self.assertTrue(after["emulated:t4-16gb"].startswith("emulated:"), "none is known")
-        self.assertIn("in no figure here; unknown where not shown.", lines[-1])
+        after = {line.split()[0]: line for line in lines if line.startswith("emulated:")}
+        self.assertRegex(after["emulated:h100-80gb"], r"^emulated:h100-80gb +79\.179 GiB +9\.0 +534 MiB  NVIDIA H100 SXM5 80 GB$")
+        self.assertRegex(after["emulated:t4-16gb"], r"^emulated:t4-16gb +14\.748 GiB +7\.5 +NVIDIA T4 16 GB$", "none is known")
+        self.assertLessEqual(max(map(len, lines)), 100)
 
     def test_memory_runs_out(self):
         said = self.emulate(self.cuda_program(), card="t4-16gb,memory=512MiB", exit_code=9)
@@ -268,7 +268,7 @@ class EmulateTest(unittest.TestCase):
                                 "-Wl,--allow-shlib-undefined")
         out = self.folder / "took.json"
         script = f'cd {self.folder}; share={program}; until_there() {{ while [ ! -e $1 ]; do sleep 0.01; done; }}\n{script}'
-        done = subprocess.run([PEAKBENCH, "emulate", "--card", card, "--json", out, "--", "sh", "-c", script], capture_output=True, text=True,
+        done = subprocess.run([PEAKBENCH, "emulate", "--details", "--card", card, "--json", out, "--", "sh", "-c", script], capture_output=True, text=True,
                               timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.said, self.took = done.stderr, json.loads(out.read_text())

@@ -83,7 +83,7 @@ class Programs(TracedPrograms):
         self.assertTrue((self.folder / "out/report/index.html").is_file())
         self.assertIn("What fills it, by line of your code", done.stderr)
 
-        emulated = subprocess.run([PEAKBENCH, "emulate", "--card", "h100-80gb", "--json", "took.json", "--", PYTHON, script], cwd=self.folder,
+        emulated = subprocess.run([PEAKBENCH, "emulate", "--details", "--card", "h100-80gb", "--json", "took.json", "--", PYTHON, script], cwd=self.folder,
                                   capture_output=True, text=True, timeout=300, check=True)  # fmt: skip
         self.assertEqual(emulated.stdout, done.stdout)
         peak = json.loads((self.folder / "took.json").read_text(encoding="utf-8"))["peak"]
@@ -428,7 +428,7 @@ subprocess.run([sys.executable, "-c", "import torch"], check=True)
         script = self.write("import torch\nx = torch.ones(1 << 20, device='cuda')\n")
         done = subprocess.run([PEAKBENCH, "emulate", "--json", "took.json", "--", python, script], cwd=self.folder, capture_output=True, text=True, timeout=300,
                               check=True, env={**os.environ, "PEAKBENCH_EMULATOR_DIR": str(emulator)})  # fmt: skip
-        self.assertRegex(done.stderr, r"\nWhat fills the peak: `peakbench trace` tells it, and `emulate` once a tracer is compiled for PyTorch \d\S* ")
+        self.assertRegex(done.stderr, r"\nFilled by: `peakbench trace` tells it, and `emulate` once a tracer is compiled for\s+PyTorch \d\S* ")
         self.assertNotIn("compiling", done.stderr)
         self.assertIsNone(json.loads((self.folder / "took.json").read_text(encoding="utf-8"))["peak"])
 

@@ -51,7 +51,7 @@ class TracedPrograms(unittest.TestCase):
 
     def trace(self, *command, options=("--card", "h100-80gb"), out="out", code=0, **more):
         environment = {**os.environ, **more.pop("environment", {})}
-        done = subprocess.run([PEAKBENCH, "trace", *options, "--out", out, "--", *command], cwd=self.folder, capture_output=True,
+        done = subprocess.run([PEAKBENCH, "trace", "--details", *options, "--out", out, "--", *command], cwd=self.folder, capture_output=True,
                               text=True, timeout=300, check=False, env=environment, **more)  # fmt: skip
         if code is not None:
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
