@@ -59,7 +59,7 @@ def summary(outcomes):
     alive = survivors(outcomes)
     if alive:
         parts.append("No test noticed:\n" + "\n".join(f"[{group_of(one.fault)}] {described(one.fault)}" for one in alive))
-        parts.append("Again: ci/mutation_test --only FILE:LINE. How to read a survivor: CONTRIBUTING.md.")
+        parts.append("Again: ci/mutation_test --only FILE:LINE. How to read a survivor: docs/recipes.md.")
     return "\n\n".join(parts)
 
 

@@ -1,11 +1,11 @@
-"""The rooms of the house, as CONTRIBUTING.md's table has them, and who includes whom."""
+"""The rooms of the house, as the table in docs/architecture.md has them, and who includes whom."""
 
 import re
 import subprocess
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-HEADING = "## Where things are"
+HEADING = "## Modules"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 SOURCES = (".h", ".cpp", ".h.in", ".cpp.in")
 # Folders that an `#include "..."` is searched in, besides the file's own.
@@ -97,7 +97,7 @@ def trespasses(rooms, graph):
     for file, included in graph.items():
         here = room_of(file, rooms)
         if here is None:
-            messages.append(f"{file}: its folder has no row in CONTRIBUTING.md's table")
+            messages.append(f"{file}: its folder has no row in the table of docs/architecture.md")
             continue
         for line, other in included:
             there = room_of(other, rooms)
