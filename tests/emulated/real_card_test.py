@@ -84,7 +84,7 @@ class Record(unittest.TestCase):
         said = [[int(cell.replace(",", "")) for cell in line.split("|")[2:4]] for line in page.splitlines() if line.startswith("| ") and " peak " in line]
         self.assertEqual(said, rows)
         allocated, kept = len(exact) + len(programs), equal(exact, "reserved") + reserved
-        self.assertIn(f"Peak allocated was the same {allocated} times of {allocated}; what PyTorch reserved, {kept} times", page)
+        self.assertIn(f"Peak allocated was equal in {allocated} of {allocated}, peak reserved in {kept}.", page)
 
 
 class Cases(unittest.TestCase):
