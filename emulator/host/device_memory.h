@@ -16,8 +16,8 @@
 namespace peakbench::emulator {
 
 // How far an estimate, ours and the context, lay from what nvidia-smi showed on one real card that
-// ran another release of PyTorch: per cent of it, lowest and highest (docs/emulator.md, "Reserved
-// memory, and what nvidia-smi shows").
+// ran another release of PyTorch: per cent of it, lowest and highest (docs/emulator_evidence.md,
+// "Reserved memory with another release").
 inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
 // With NCCL's buffers, too: on two and four cards.
 inline constexpr double kEstimateLowestOfRanks = -20, kEstimateHighestOfRanks = 19;

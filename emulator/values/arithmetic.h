@@ -1,5 +1,5 @@
-// How PyTorch's operators round, on a card and on the CPU. docs/emulator.md ("How a card rounds")
-// has the source of each row.
+// How PyTorch's operators round, on a card and on the CPU. docs/emulator_internals.md
+// ("How a card rounds") has the source of each row.
 #pragma once
 
 #include <cstdint>

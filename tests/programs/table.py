@@ -1,6 +1,6 @@
-"""The table in docs/emulator.md of what the corpus's programs end in, made of expected.json.
+"""The tables in docs/emulator_evidence.md of what the corpus's programs end in, made of expected.json.
 
-usage: table.py            writes it into the page
+usage: table.py            writes them into the page
 """
 
 import collections
@@ -9,9 +9,10 @@ import pathlib
 import re
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs/emulator.md"
+PAGE = HERE.parents[1] / "docs/emulator_evidence.md"
 VERDICTS = ("exact", "exact if", "lower bound", "upper bound", "unreliable")
 TRUTHS = ("the CPU's run", "a twin", "a closed form", "none")
+OWN_RECORD = "what it took before"
 BEGIN, END = "<!-- made by tests/programs/table.py -->\n", "<!-- until here -->\n"
 # What a verdict's reasons and conditions are about, by their words.
 WHY = {
@@ -35,6 +36,16 @@ WHY = {
     "small allocations": r"in small pieces",
 }
 
+# Shorter words for the page.
+SHOWN = {
+    "a size that is not known": "an unknown size",
+    "an integer that is not known": "an unknown integer",
+    "a truth that is not known": "an unknown boolean",
+    "numbers that are not known": "unknown numbers",
+    "what TF32 rounds off": "rounding to TF32",
+    "storages that are written": "storages written to a file",
+}
+
 
 def why(verdict):
     """The kinds of a verdict's reasons and conditions; what is none of them, in its own words."""
@@ -50,22 +61,29 @@ def truth(name):
     said = re.search(r"^Truth: (.+)$", text, re.MULTILINE)
     if said:
         return next(truth for truth in TRUTHS if said[1].startswith(truth))
-    return "the CPU's run" if re.search(r'^ *print\("size ', text, re.MULTILINE) else "what it took before"
+    return "the CPU's run" if re.search(r'^ *print\("size ', text, re.MULTILINE) else OWN_RECORD
 
 
-def counted(names):
-    return ", ".join(f"{name} ({count})" for name, count in collections.Counter(names).most_common())
+def rows(heading, columns, counts):
+    """A Markdown table of counts: a row for each entry of `counts`, a dictionary of counters; 0 is left empty."""
+    lines = [f"| {heading} | {' | '.join(columns)} |\n", "|---|" + "--:|" * len(columns) + "\n"]
+    return lines + [f"| {name} | {' | '.join(str(count[column] or '') for column in columns)} |\n" for name, count in counts.items()]
 
 
 def table():
     expected = json.loads(HERE.joinpath("expected.json").read_text(encoding="utf-8"))
-    lines = [f"Of {len(expected)} programs:\n", "\n", "| Verdict | Programs | Why | Held against |\n", "|---|--:|---|---|\n"]
+    programs, reasons = {}, collections.defaultdict(collections.Counter)
     for verdict in VERDICTS:
         names = [name for name, found in expected.items() if found["verdict"] == verdict]
-        if names:
-            reasons = counted(kind for name in names for kind in expected[name]["why"]) or "all that was read is known"
-            lines.append(f"| `{verdict}` | {len(names)} | {reasons} | {counted(map(truth, names))} |\n")
-    return "".join(lines)
+        if not names:
+            continue
+        programs[f"`{verdict}`"] = collections.Counter({"Programs": len(names), **collections.Counter(map(truth, names))})
+        for kind in (kind for name in names for kind in expected[name]["why"]):
+            reasons[SHOWN.get(kind, kind)][f"`{verdict}`"] += 1
+    most_first = dict(sorted(reasons.items(), key=lambda one: (-one[1].total(), one[0])))
+    conditional = [verdict for verdict in programs if any(count[verdict] for count in reasons.values())]
+    return "".join([f"Of {len(expected)} programs:\n", "\n", *rows("Verdict", ["Programs", *TRUTHS[:-1], OWN_RECORD, TRUTHS[-1]], programs), "\n",
+                    *rows("Reason or condition", conditional, most_first)])  # fmt: skip
 
 
 def page_with(text):
