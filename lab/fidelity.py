@@ -351,13 +351,14 @@ def summary(figures):
     most = max(sources, key=lambda source: len(sources[source]))
     others = [figure for figure in figures if figure.name != most]
     page = f"""\
-**Of {len(figures):,} distinct figures of whole training steps on real cards, of the same configuration, from {len(sources):,} sources and {len({figure.card for figure in figures}):,} kinds of card, {within(figures, CLOSE):,} lie
-within 0.01%, {within(figures, NEAR):,} within 0.05%, {within(figures, AGREE):,} within 0.5%; the largest difference is {signed_percent(largest.difference)}% ({shown(f"{largest.name}: {largest.configuration}")}{cause and f": {shown(cause)}"}).**
+**Of {len(figures):,} distinct figures of whole training steps on real cards with the same configuration, {within(figures, CLOSE):,} lie within 0.01%, {within(figures, NEAR):,} within 0.05%, {within(figures, AGREE):,} within 0.5%.**
+They come from {len(sources):,} sources and {len({figure.card for figure in figures}):,} kinds of card.
+The largest difference is {signed_percent(largest.difference)}% ({shown(f"{largest.name}: {largest.configuration}")}{cause and f": {shown(cause)}"}).
 """
     if others:
         page += f"""\
-{len(sources[most]):,} of them come from one source ({shown(most)}; kinds of card: {len({figure.card for figure in sources[most]}):,}). Of the {len(others):,} from the other sources,
-{within(others, CLOSE):,} lie within 0.01%, {within(others, NEAR):,} within 0.05%, {within(others, AGREE):,} within 0.5%.
+{len(sources[most]):,} of them come from one source ({shown(most)}; kinds of card: {len({figure.card for figure in sources[most]}):,}).
+Of the {len(others):,} from the other sources, {within(others, CLOSE):,} lie within 0.01%, {within(others, NEAR):,} within 0.05%, {within(others, AGREE):,} within 0.5%.
 """
     return page + "\n"
 
@@ -381,35 +382,43 @@ def head(counted):
     return f"""\
 # Fidelity: emulated cards against real ones
 
-How close are the figures of an emulated card to those of the real one?
+How close are the figures of an emulated card to a real card's?
 
 ```sh
 lab/fidelity.py results/ibm tests/oracle/published/*.json --out docs/fidelity.md
 ```
 
-Others have published peaks that they measured on real cards. Each row below is the same configuration, run on the emulated card: the
-publisher's figure, ours, and the difference. A real card may differ in what an emulated one does not have: cuDNN's own workspaces, other
-versions of libraries, and sizes that depend on data.
+Each row below compares a peak that others published for a real card with ours: the same configuration on the emulated card.
+Differences come from cuDNN's own workspaces, other versions of libraries, and sizes that depend on data.
 
 {summary([figure for figure in counted if (figure.measures, figure.grade) == ("training_step", "same_configuration")])}\
-All in all there are {len(counted):,} figures from {len({figure.name for figure in counted}):,} sources; {outside:,} of the peaks lie outside the optimizer step, where a formula of parameters,
-gradients and state would not do. Each figure is counted once: one that was rebuilt both as its publisher's own program and as a case of ours stands in one
-row, and the program counts. Figures of one source, card and kind with the same value are taken
-for one where no links to their rows tell them apart. Ours were measured on {" to ".join(dict.fromkeys(dates[:1] + dates[-1:]))}.
+In total there are {len(counted):,} figures from {len({figure.name for figure in counted}):,} sources.
+{outside:,} of the peaks lie outside the optimizer step, where a formula of parameters, gradients and state is not enough.
+Ours were measured on {" to ".join(dict.fromkeys(dates[:1] + dates[-1:]))}.
+
+Each figure is counted once.
+If a figure was rebuilt as its publisher's own program and as a case of ours, both are in one row, and the program counts.
+Figures of one source, card and kind with the same value count as one, unless their links name different rows.
 
 | of | grade | figures | within 0.01% | within 0.05% | within 0.5% | further apart, within the published last digit | differ | largest difference, % |
 |:--|:--|--:|--:|--:|--:|--:|--:|--:|
 {"".join(grades)}{grade_row("", "all", counted)}
-- *same configuration*: all that moves memory is known and the same, versions of libraries apart.
-- *same law*: something is not known or not the same, such as the lengths of samples; how memory grows is.
-- *other versions*: kernels or libraries are known to be others than the publisher's.
-- A figure that its publisher computed and did not measure is listed apart, and counted nowhere.
+- *same configuration*: everything that affects memory is known and the same, except versions of libraries.
+- *same law*: something is unknown or different, such as the lengths of samples, but memory grows in the same way.
+- *other versions*: kernels or libraries are known to differ from the publisher's.
+- Figures that a publisher computed without measuring are listed separately, and never counted.
 
 {listed("Why figures differ by more than 0.5% and more than their last digit:", causes, "| cause | figures | largest difference, % |", "|:--|--:|--:|")}\
-Ours is of the published kind: what PyTorch's allocator has allocated or reserved at its maximum. *Memory* is a figure whose publisher does
-not say which kind it is; it is compared with what is allocated. *Active* counts in addition blocks that were freed and still wait for another
-stream: of a program it is compared with the same, of a case with what is allocated. Behind a figure of ours stands its
-[verdict](emulator.md#the-verdict), where that is not exact: mostly a workspace of cuDNN's choosing that counts as none (*lower bound*).
+Our figure is of the published kind, a maximum of PyTorch's allocator:
+
+| kind | what the publisher measured | compared with |
+|:--|:--|:--|
+| allocated, reserved | allocated or reserved memory | the same |
+| active | allocated memory, and freed blocks that still wait for another stream | the same for a program, allocated memory for a case |
+| memory | the publisher does not say which kind | allocated memory |
+
+If a figure of ours is not exact, its [verdict](emulator.md#the-verdict) follows it.
+Most of these are a *lower bound*: a workspace that cuDNN chooses is counted as 0.
 
 """
 
@@ -444,10 +453,16 @@ def phase_of(peak):
     return shown(spaced(peak.get("phase") or ""))
 
 
-def why_it_differs(figure):
-    explanation = shown(figure.explanation.removesuffix(".")) or "not explained"
-    alive = f" Alive at our peak: {shown(figure.emulated['at_peak'])}." if figure.emulated.get("at_peak") else ""
-    return f"- {shown(figure.configuration)}, {shown(figure.card)} ({signed_percent(figure.difference)}%, {shown(figure.named_cause)}): {explanation}.{alive}\n"
+def why_they_differ(figures):
+    """Each explanation once, and below it the figures that it is of."""
+    groups = {}
+    for figure in figures:
+        groups.setdefault((figure.named_cause, figure.explanation.removesuffix(".")), []).append(figure)
+    for (cause, explanation), same in groups.items():
+        yield f"- {shown(cause)}: {shown(explanation) or 'not explained'}.\n"
+        for figure in same:
+            alive = f" Alive at our peak: {shown(figure.emulated['at_peak'])}." if figure.emulated.get("at_peak") else ""
+            yield f"  - {shown(figure.configuration)}, {shown(figure.card)} ({signed_percent(figure.difference)}%).{alive}\n"
 
 
 def steps_to_case(ways):
@@ -483,8 +498,8 @@ def source_section(name, figures, distinct):
         listed("Where they are published:", [f"- <{url}>\n" for url in urls if url]),
         listed("", [*map(figure_row, distinct)], "| card | configuration | kind | published | emulated, bytes | difference, % | grade | peak in |",
                "|:--|:--|:--|--:|--:|--:|:--|:--|"),
-        listed("Why they differ:", [why_it_differs(figure) for figure in measured if figure.named_cause]),
-        "From the publisher's program to the case of ours, each row with one change more:\n\n" if ways else "", *map(steps_to_case, ways),
+        listed("Why they differ:", [*why_they_differ(figure for figure in measured if figure.named_cause)]),
+        "From the publisher's program to our case, one more change in each row:\n\n" if ways else "", *map(steps_to_case, ways),
         listed("Computed by the publisher, not measured:", [computed_line(figure) for figure in measured if figure.grade == "computed"]),
         listed("Not measured:", [not_measured_line(figure) for figure in figures if not figure.emulated])])
 
@@ -513,15 +528,17 @@ def whole_cards(figures):
     return f"""\
 ## Reserved memory, and what nvidia-smi shows
 
-Some publishers also read the whole card's memory, as nvidia-smi shows it: what CUDA gave to PyTorch, the CUDA context, and with several cards NCCL's
-buffers. The emulated card has the first alone. How much lies beside it, in MiB, by card, by how many cards a run used, and by the release of PyTorch that
-ours ran with:
+Some publishers also read the whole card's memory, as nvidia-smi shows it.
+It consists of what CUDA gave to PyTorch, the CUDA context and, with several cards, NCCL's buffers.
+The emulated card has only the first of these.
+The table shows the rest in MiB, by card, by the number of cards of a run, and by the release of PyTorch that ours ran with:
 
 | card | cards of a run | our PyTorch | runs | least | median | most | within 2 MiB of the median | ours and the median against the published, lowest, % | highest, % |
 |:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 {"".join(whole_card_row(group, of_group) for group, of_group in by_key(chosen, group_of).items())}
-How the allocator keeps and reuses its segments changes from release to release of PyTorch, with its settings, and on a card that is nearly full. *Reserved*
-is therefore exact for one release with one set of settings, and what nvidia-smi shows is an estimate. Allocated bytes are in the tables above.
+How the allocator keeps and reuses its segments depends on PyTorch's release, on its settings, and on how full the card is.
+*Reserved* is therefore exact for one release with one set of settings, and what nvidia-smi shows is an estimate.
+Allocated bytes are in the tables above.
 
 """
 
@@ -529,9 +546,11 @@ is therefore exact for one release with one set of settings, and what nvidia-smi
 FOOT = """\
 ## Adding a figure
 
-To add a measurement of your own, send a pull request with a [record](fidelity_records.md) of it. `ci/published` writes this page.
-`ci/fidelity` measures a GPU that you have: cases, programs, operators and the CUDA context (`peakbench doctor --context`). It also writes records of
-its cases. [real_card.md](real_card.md) has what an H200 showed.
+To add a measurement of your own, send a pull request with a [record](fidelity_records.md) of it.
+`ci/published` writes this page.
+`ci/fidelity` measures a GPU that you have: cases, programs, operators and the CUDA context (`peakbench doctor --context`).
+It also writes records of its cases.
+The results of an H200 are in [real_card.md](real_card.md).
 """
 
 

@@ -75,7 +75,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(page, self.call(self.folder / "run/run.json"))
         for line in ("| a100-80gb | vit-l-16 / lora,rank=16 / fp32 b8 | allocated | 10 GiB | 9,663,676,416 | **−10.00** | same law | backward |",
                      "| a100-80gb | vit-l-16 / lora,rank=16 / fp32 b8 | reserved | 10 GiB | 10,737,418,240 | 0 | same law | backward |",
-                     "(−10.00%, unknown): not explained. Alive at our peak: activation 5.00 GiB, optimizer state 3.00 GiB.",
+                     "- unknown: not explained.\n  - vit-l-16 / lora,rank=16 / fp32 b8, a100-80gb (−10.00%). Alive at our peak: activation 5.00 GiB, optimizer state 3.00 GiB.",
                      "- vit-l-16 / baseline / fp32 b8, a100-80gb (10 GiB): out_of_memory: asked for 1 GiB\n",
                      "- vit-l-16 /  / bf16 b8, a100-80gb (10 GiB): the run has no such case\n", "Ours were measured on 2026-11-23."):
             self.assertIn(line, page)
@@ -96,14 +96,14 @@ class Pages(unittest.TestCase):
         page = self.page(record(10, 10.02), record(10, 10.004, configuration={"program": ["train.py"]}), record(10, 15, grade="computed"),
                          record(10, 10, measures="operator"))  # fmt: skip
         self.assertIn("**Of 1 distinct figures", page)
-        self.assertIn("the largest difference is +0.0400% (Lab: train.py)", page, "the program's, not the case's")
+        self.assertIn("The largest difference is +0.0400% (Lab: train.py)", page, "the program's, not the case's")
         self.assertIn("| training steps | same configuration | 1 | 0 | 1 | 1 | 0 | 0 | +0.0400 |\n| operators | same configuration | 1 |", page)
         self.assertIn("|  | all | 2 |", page)
 
     def test_the_other_sources_are_counted_apart_from_the_largest(self):
         most = [record(value, value, source={"name": "most"}) for value in (10, 11)]
         page = self.page(*most, record(12, 12.003, source={"name": "other"}))
-        self.assertIn("2 of them come from one source (most; kinds of card: 1). Of the 1 from the other sources,\n0 lie within 0.01%, 1 within 0.05%", page)
+        self.assertIn("2 of them come from one source (most; kinds of card: 1).\nOf the 1 from the other sources, 0 lie within 0.01%, 1 within 0.05%", page)
         self.assertNotIn("of them come from one source", self.page(*most))
 
     def test_rows_of_a_table_are_figures_of_their_own(self):
