@@ -38,12 +38,12 @@ QUICK = ("add", "nonzero", "unique", "masked_select", "linalg.cholesky", "linalg
 KINDS = {
     "crashed": "the process ended by a signal, or did not end",
     "refused": "called a function of a vendor's library that is not emulated",
-    "failed": "ended in an error that the CPU's run did not",
-    "values": "a value that was said to be known is not the CPU's",
-    "numbers": "a number or truth that it returned to the host is known, and is not the CPU's",
-    "sizes": "a result of another size, dtype or layout than the CPU's",
-    "unknown size": "a size rests on values that are not known; the verdict says so",
-    "only on the CPU": "PyTorch itself has it for the CPU alone: a card would not run it either",
+    "failed": "ended in an error, unlike the run on the CPU",
+    "values": "a value marked as known is not the CPU's",
+    "numbers": "a known number or boolean that it returned to the host is not the CPU's",
+    "sizes": "a result has another size, dtype or layout than on the CPU",
+    "unknown size": "a size depends on unknown values; the verdict reports it",
+    "only on the CPU": "PyTorch has it for the CPU only: a real card would not run it either",
 }
 
 
@@ -159,22 +159,25 @@ def page(record):
 
 LAYOUT = """## What is laid out otherwise
 
-PyTorch's own code, which runs unchanged, gives a result of these {count} operators other strides on a card than on the CPU, or a size that
-PyTorch's tensors without memory (`FakeTensor`) have too when they are told to be on a card. The record says which.
+For these {count} operators PyTorch's own code, which runs unchanged, returns other strides or another size on a card than on the CPU.
+PyTorch's tensors without memory (`FakeTensor`) have the same size when they are placed on a card.
+The record has the details of each operator.
 """
-RAN = "ran, with the CPU's sizes; every value that is said to be known is the CPU's"
+RAN = "ran, with the same sizes as on the CPU; every value marked as known is the CPU's"
 HEAD = """# PyTorch's operators on an emulated card
 
-Which of PyTorch's operators run on an emulated card, and is what they return right?
+Which of PyTorch's operators run on an emulated card, and are their results right?
 
 ```sh
 python3 tests/emulated/operators.py build/release/bin/peakbench --only nonzero,linalg.svd
 ```
 
-PyTorch tests its operators with a table of sample inputs (`torch.testing._internal.common_methods_invocations.op_db`). Every operator in
-it was run under `peakbench emulate --card {card}`, forward and, where it has one, backward, on at most {samples} of its samples in the
-first dtype that it has (float32 for most), and beside it on the CPU with the same inputs. {ran} of {total} ran ({exact_share}%). Run on
-{date} with PyTorch {torch}; `tests/emulated/operators.py PEAKBENCH --update` writes this page and `tests/emulated/operators.json` anew.
+PyTorch tests its operators with a table of sample inputs (`torch.testing._internal.common_methods_invocations.op_db`).
+Peakbench runs every operator of the table under `peakbench emulate --card {card}`, and on the CPU with the same inputs.
+It runs forward and, if the operator has one, backward, on at most {samples} samples in the operator's first dtype (float32 for most).
+
+Of {total} operators, {ran} ran ({exact_share}%), on {date} with PyTorch {torch}.
+`tests/emulated/operators.py PEAKBENCH --update` writes this page and `tests/emulated/operators.json`.
 """
 
 

@@ -267,7 +267,7 @@ def try_operator(op, most):
     ran = sum(try_sample(op, sample, findings, reads) for sample in spread(samples, most))
     torch.cuda.synchronize()
     if not ran and findings.only_cpu:
-        return {"only on the CPU": "PyTorch says so of every sample"}
+        return {"only on the CPU": "PyTorch refuses every sample on a card"}
     return {"dtype": str(dtype).removeprefix("torch."), "samples": ran, "compared": findings.values, "known": findings.known,
             "unknown": findings.unknown, **findings.first}  # fmt: skip
 
