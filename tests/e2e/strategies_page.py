@@ -30,18 +30,19 @@ peakbench list strategies
 peakbench describe checkpointing
 ```
 
-A stack is typed with `+`, options with commas: `lora+checkpointing,every=2`. The order in which you type it does not matter; the table has
-the strategies in the order in which a stack applies them. Each has a page: what it does, when to use it and when not, and what it saves of
-a model's peak on an emulated card. Not sure which one you need? [The baseline's page](strategies/baseline.md#where-to-go-from-here) starts
-from what a peak is made of. To write one of your own, read [plugins.md](plugins.md).
+Join strategies with `+`, and add options after commas: `lora+checkpointing,every=2`.
+The order in which you type them does not matter; the table has the order in which a stack applies them.
+Each strategy has a page: what it does, when to use it and when not, and what it saves of a model's peak on an emulated card.
+If you do not know which one you need, start with [the parts of a peak](strategies/baseline.md#where-to-go-from-here).
+To write a strategy of your own, read [plugins.md](plugins.md).
 
-The last column is what training becomes beside the baseline's: the same losses and parameters to the bit, the same but for rounding, or
-another problem, which is then compared with itself. This page is made from the plugins' manifests (`tests/e2e/strategies_page.py --write`),
-and a test holds it to them.
+The last column compares training with the baseline's: losses and parameters are the same to the bit, or the same within a tolerance.
+Strategies that train differently are compared with themselves.
+`tests/e2e/strategies_page.py --write` writes this page from the plugins' manifests.
 """
 
 LEGEND = (
-    "`·`: the two can be in one stack; `×`: they cannot, for the reason below. `baseline` is in every stack. Columns are numbered as rows."
+    "`·`: the two can be in one stack; `×`: they cannot, for the reason below. `baseline` is in every stack. Columns are numbered like rows."
 )
 
 
@@ -96,7 +97,7 @@ def needs_of(described):
         without = {}
         for model in one["models_without"]:
             without.setdefault(model["need"], []).append(f"`{model['id']}`")
-        lines += [f"- `{one['id']}` needs a model with `{need}`; {', '.join(models)} have none" for need, models in without.items()]
+        lines += [f"- `{one['id']}` needs a model with `{need}` (not {', '.join(models)})" for need, models in without.items()]
     return "\n".join(lines) + "\n" if lines else "None.\n"
 
 
