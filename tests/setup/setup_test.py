@@ -247,6 +247,20 @@ class Sanitizers(Repository):
         self.assertEqual(run("ci/checks", "--changed", "sanitizers"), of_today)
 
 
+class Prose(Repository):
+    """ci/checks prose in a repository of its own."""
+
+    def test_it_is_a_part(self):
+        scripts = {f"ci/{name}": (CI / name).read_text() for name in ("checks", "check_prose.py", "lib.sh")} | {"ci/packages": "#!/bin/sh\n"}
+        self.commit(scripts | {"cmake/libtorch_releases.txt": "2.11.0 cu130\n", "README.md": "It is short.\n", "CONTRIBUTING.md": "", "docs/page.md": ""})
+        for name in scripts:
+            (self.folder / name).chmod(0o755)
+        for page, status, line in (("It is short.", 0, "prose: passed in "), ("word " * 40, 1, "error: failed: prose")):
+            (self.folder / "docs/page.md").write_text(page)
+            done = subprocess.run([self.folder / "ci/checks", "prose"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr.splitlines()[-1][: len(line)]), (status, line), done.stderr)
+
+
 class Passed(Repository):
     """What --changed compares with, and what is left out: in a repository of its own, with a CTest of its own."""
 
