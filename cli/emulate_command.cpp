@@ -116,7 +116,7 @@ Command add_emulate(CLI::App& app, World& world) {
                    "that are not known; gives an upper or a lower bound")
       ->type_name("NAME=WHAT");
   add_second_guess(*command, request.second_guesses);
-  command->add_option("program", request.command, "The program and its arguments, after --")
+  add_program(*command, request.command, "program", "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   request.look.colours = screen_of(STDERR_FILENO).live;
   request.look.width = [] { return table_width(STDERR_FILENO); };

@@ -160,7 +160,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   command.add_flag("--no-report", arguments.no_report, "Write run.json and fit.json only");
   command.add_flag("-q,--quiet", arguments.quiet, "Print the answer alone, and errors");
   add_output_format(command, arguments.format);
-  command.add_option("program", arguments.command, "A program and its arguments, after --")
+  add_program(command, arguments.command, "program", "A program and its arguments, after --")
       ->type_name("PROGRAM ARG");
 }
 

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kJson = "--json";
 constexpr const char* kJsonHere = "--json=-";  // to standard output
+// Before a program's word in brackets, which CLI11 would take for a list: "[64,128]" for two words.
+constexpr char kOneWord = '\x01';
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
@@ -70,12 +72,12 @@ std::vector<std::string> scripts_in(const fs::path& folder) {
   return found;
 }
 
-}  // namespace
+bool needs_mark(const std::string& word) {
+  const bool in_brackets = word.size() > 1 && word.front() == '[' && word.back() == ']';
+  return in_brackets || (!word.empty() && word.front() == kOneWord);
+}
 
-bool is_script(const std::string& word) { return word.size() > 3 && word.ends_with(".py"); }
-
-std::vector<std::string> with_program_set_apart(const CLI::App& app,
-                                                std::vector<std::string> words) {
+std::vector<std::string> set_apart(const CLI::App& app, std::vector<std::string> words) {
   constexpr std::array<std::string_view, 3> kStartPrograms = {"emulate", "trace", "fit"};
   if (words.empty()) return words;
   const auto command_named = [&](const std::string& name) {
@@ -104,6 +106,25 @@ std::vector<std::string> with_program_set_apart(const CLI::App& app,
   if (moved[*at] != "--") moved.insert(moved.begin() + static_cast<std::ptrdiff_t>(*at), "--");
   moved.insert(moved.begin(), "emulate");
   return moved;
+}
+
+}  // namespace
+
+bool is_script(const std::string& word) { return word.size() > 3 && word.ends_with(".py"); }
+
+std::vector<std::string> with_program_set_apart(const CLI::App& app,
+                                                std::vector<std::string> words) {
+  words = set_apart(app, std::move(words));
+  for (auto word = std::ranges::find(words, "--"); word != words.end(); ++word)
+    if (needs_mark(*word)) word->insert(0, 1, kOneWord);
+  return words;
+}
+
+CLI::Option* add_program(CLI::App& command, std::vector<std::string>& words,
+                         const std::string& name, const std::string& text) {
+  return command.add_option(name, words, text)->transform([](const std::string& word) {
+    return !word.empty() && word.front() == kOneWord ? word.substr(1) : word;
+  });
 }
 
 plan::Program program_of(const std::vector<std::string>& command, const std::string& where) {

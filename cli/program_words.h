@@ -24,6 +24,10 @@ namespace peakbench::cli {
 std::vector<std::string> with_program_set_apart(const CLI::App& app,
                                                 std::vector<std::string> words);
 
+// The positional option `name`, for a program's words exactly as they were typed after "--".
+CLI::Option* add_program(CLI::App& command, std::vector<std::string>& words,
+                         const std::string& name, const std::string& text);
+
 // A program that can be started: before a script that is no program itself (`train.py`), the Python
 // of the environment ($PEAKBENCH_PYTHON, the one Peakbench was installed for, python3 on PATH).
 // Throws ConfigError: no such script, or no Python.

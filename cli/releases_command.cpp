@@ -80,9 +80,8 @@ Command add_releases(CLI::App& app, World& world, const std::vector<std::string>
   command->footer(kReleasesFooter);
   const auto arguments = std::make_shared<ReleasesArguments>();
   add_releases_options(*command, arguments->run);
-  command
-      ->add_option("what", arguments->words,
-                   "A suite, or a program and its arguments after --; or name a --model")
+  add_program(*command, arguments->words, "what",
+              "A suite, or a program and its arguments after --; or name a --model")
       ->type_name("SUITE|-- PROGRAM ARG");
   return [&world, arguments, &typed] {
     return ReleasesCommand(world, arguments->run).go(arguments->words, typed);

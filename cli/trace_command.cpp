@@ -202,7 +202,7 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
                    "Seconds that this second run may take (default: 600)")
       ->type_name("SECONDS")
       ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds));
-  command->add_option("program", arguments->command, "The program and its arguments, after --")
+  add_program(*command, arguments->command, "program", "The program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   return [&world, arguments, &typed] {
     if (arguments->command.empty())

@@ -53,8 +53,8 @@ bool used_the_card(const Ledger& ledger);
 // Whether torchrun started another attempt after this process's (--max-restarts).
 bool is_of_an_earlier_attempt(const Ledger& ledger, const std::vector<const Ledger*>& ledgers);
 
-// "exact if the program's path does not depend on ... (and 2 more). --second-guess 2 ...": the first
-// reason or condition, and what to do about it; empty where the figures are exact.
+// "exact if the program's path does not depend on ... (and 2 more). --second-guess 2 ...": the
+// first reason or condition, and what to do about it; empty where the figures are exact.
 std::string verdict_sentence(const Verdict& verdict);
 
 // All of it, in lines.

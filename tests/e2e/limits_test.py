@@ -95,9 +95,10 @@ class Names(Bytes):
             self.assertIn(done.returncode, (0, 2) if code is None else (code,), done.stderr)
 
     def test_a_program_keeps_its_arguments(self):
-        done = subprocess.run([os.environ["PEAKBENCH_PROGRAM"], "emulate", "--", "printf", b"%s", b"\xff"],
+        words = [b"\xff", b"[64,128]", b"[]", b"[a b]", b"\x01[1]", b"--", b"[[1,2],[3]]", b"{x}", b""]
+        done = subprocess.run([os.environ["PEAKBENCH_PROGRAM"], "emulate", "--", "printf", b"%s|", *words],
                               capture_output=True, check=False, timeout=TIMEOUT)
-        self.assertEqual((done.returncode, done.stdout), (0, b"\xff"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (0, b"".join(word + b"|" for word in words)), done.stderr)
 
 
 class Devices(Bytes):
