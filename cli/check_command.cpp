@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <sstream>
 
+#include "cli/accepted_figures.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cli/output_format.h"
@@ -35,12 +37,19 @@ constexpr const char* kCheckFooter = R"(Examples:
   peakbench check build
   peakbench check build --model gpt2,layers=2 --out results/check
   peakbench check build --json
+  peakbench check build/sgd.so --expect sgd.expected.json --accept
+  peakbench check build/sgd.so --promise -- --strategy my-sgd+lora --batch 8
 
-DIR is a folder of built plugins, as --plugins takes it. Each strategy is run alone, with every choice
-of its options and stacked with every other strategy, on an emulated card and on the CPU; each model
-with every strategy. Asked are: does it run, are the bytes the same twice and in a longer run, is
-its promise kept, and with what does it stack. A stack is compared with the same stack without the
-strategy. OUT has check.md, check.json, and the runs with their reports.
+DIR is a folder of built plugins, as --plugins takes it, or one library. Each strategy is run
+alone, with every choice of its options and stacked with every other strategy, on an emulated card
+and on the CPU; each model with every strategy. Asked are: does it run, are the bytes the same twice
+and in a longer run, is its promise kept, and with what does it stack. A stack is compared with the
+same stack without the strategy. OUT has check.md, check.json, and the runs with their reports.
+
+--expect and --promise are quicker: one run, of each strategy alone, or of a model with
+fused-in-backward and checkpointing. peakbench_test_plugin adds both to CTest. The options behind
+the word -- replace those that `check` gives to `peakbench run`.
+
 Exit codes: 0 passed; 2 unusable input; 5 something failed, or nothing ran; 130 interrupted.)";
 
 constexpr const char* kSmallModels[] = {"vit-b-16,layers=2,width=48,mlp=64,image=32",
@@ -50,20 +59,24 @@ constexpr const char* kSmallModels[] = {"vit-b-16,layers=2,width=48,mlp=64,image
 constexpr const char* kModelWithDropout =
     "gpt2,layers=3,width=32,mlp=64,heads=2,positions=16,vocabulary=64";
 
+constexpr const char* kHowToAccept =
+    "to accept what is measured, run this again with --accept or PEAKBENCH_ACCEPT=1";
+
 struct CheckArguments {
-  std::string folder, card = "h100-80gb", out;
-  std::vector<std::string> models;
+  std::string plugins, card = "h100-80gb", out, expect;
+  std::vector<std::string> models, run_options;
   std::optional<std::int64_t> jobs;
   std::int64_t timeout_s = 120;
-  bool overwrite = false, quiet = false;
+  bool overwrite = false, quiet = false, accept = false, promise = false;
   OutputFormat format;
+  bool is_quick() const { return promise || !expect.empty(); }
 };
 
 // A part of the check that is a run of its own.
 struct Part {
   std::string name, device;
   std::vector<std::string> models, strategies;
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  // 0: as `peakbench run`
 };
 
 std::string real_path(const std::string& path) { return fs::weakly_canonical(path).string(); }
@@ -71,14 +84,17 @@ std::string real_path(const std::string& path) { return fs::weakly_canonical(pat
 class CheckCommand {
  public:
   CheckCommand(World& world, const CheckArguments& arguments)
-      : world_(world), arguments_(arguments) {}
+      : world_(world), arguments_(arguments), plugins_(arguments.plugins), folder_(plugins_) {
+    if (!fs::is_regular_file(plugins_)) return;
+    if (!fs::path(plugins_).has_parent_path()) plugins_ = "./" + plugins_;
+    folder_ = fs::path(plugins_).parent_path().string();
+  }
 
   int go() {
+    read_accepted();
     look();
-    out_ =
-        arguments_.out.empty()
-            ? make_folder_for("check-" + fs::path(real_path(arguments_.folder)).filename().string())
-            : arguments_.out;
+    out_ = arguments_.out.empty() ? make_folder_for("check-" + name()) : arguments_.out;
+    if (arguments_.is_quick()) return quick();
     CheckRuns runs;
     if (!checked_.empty()) {
       const std::vector<std::pair<Part, result::Run*>> parts{{card(), &runs.card},
@@ -97,31 +113,43 @@ class CheckCommand {
       const auto more = findings_of(one, runs);
       findings_.insert(findings_.end(), more.begin(), more.end());
     }
-    tell(runs);
-    return all_passed(findings_) ? kDone : kFailedCase;
+    return publish(runs);
   }
 
  private:
+  std::string name() const { return fs::path(real_path(arguments_.plugins)).filename().string(); }
+
+  bool accepts() const {  // CTest hands the variable on
+    return arguments_.accept || std::getenv("PEAKBENCH_ACCEPT") != nullptr;
+  }
+
+  void read_accepted() {
+    const auto& path = arguments_.expect;
+    if (path.empty() || accepts()) return;
+    if (!files::is_there(path))
+      throw ConfigError(fmt::format("{}: no figures were accepted yet; {}", path, kHowToAccept));
+    accepted_ = files::read_json_file(path);
+    if (!accepted_.is_object() || !accepted_.value("cases", nlohmann::json()).is_object())
+      throw ConfigError(fmt::format("{}: has no object \"cases\"; {}", path, kHowToAccept));
+  }
+
   void look() {
     const auto& worker = worker_of(world_);
-    ours_ = manifest::discover({manifest::Folder(arguments_.folder, "check")}, worker.stamp);
+    ours_ = manifest::discover({manifest::Folder(folder_, "check")}, worker.stamp);
+    if (plugins_ != folder_) {
+      std::erase_if(ours_.plugins, [&](const auto& one) { return one.path != plugins_; });
+      std::erase_if(ours_.problems, [&](const auto& one) { return !one.starts_with(plugins_); });
+    }
     // Beside those that come with the program: an id that one of them has is a problem, too.
     std::ostringstream ignored;
     World silent = with_streams(ignored, ignored);
-    all_ = find_plugins(silent, {arguments_.folder});
+    all_ = find_plugins(silent, {folder_});
     std::vector<std::string> problems = ours_.problems;
     for (const auto& problem : all_.problems)
-      if (problem.find(arguments_.folder) != std::string::npos &&
-          std::ranges::count(problems, problem) == 0)
+      if (problem.find(plugins_) != std::string::npos && std::ranges::count(problems, problem) == 0)
         problems.push_back(problem);
-    for (const auto& problem : problems) {
-      Finding finding;
-      finding.id = arguments_.folder;
-      finding.question = "build";
-      finding.answer = Answer::kFailed;
-      finding.text = problem;
-      findings_.push_back(finding);
-    }
+    for (const auto& problem : problems)
+      findings_.push_back({plugins_, "build", Answer::kFailed, problem, {}});
     for (const auto& plugin : all_.plugins) {
       const bool is_ours = std::ranges::any_of(ours_.plugins, [&](const auto& one) {
         return real_path(one.path) == real_path(plugin.path);
@@ -133,6 +161,8 @@ class CheckCommand {
           others_.push_back(&entry);
       }
     }
+    if (checked_.empty() && findings_.empty())
+      throw ConfigError(plugins_ + ": holds no strategy or model to check");
   }
 
   bool has(Kind kind) const {
@@ -152,7 +182,8 @@ class CheckCommand {
     auto models = ids(Kind::kModel);
     if (has(Kind::kStrategy))
       models.insert(models.end(), std::begin(kSmallModels), std::end(kSmallModels));
-    if (std::ranges::any_of(checked_, is_promised)) models.emplace_back(kModelWithDropout);
+    if (!arguments_.is_quick() && std::ranges::any_of(checked_, is_promised))
+      models.emplace_back(kModelWithDropout);
     return models;
   }
 
@@ -257,32 +288,28 @@ class CheckCommand {
   }
 
   int run_part(const Part& part) {
-    std::vector<std::string> typed{"run",
-                                   "--plugins",
-                                   arguments_.folder,
-                                   "--device",
-                                   part.device,
-                                   "--batch",
-                                   "2",
-                                   "--steps",
-                                   std::to_string(part.steps),
-                                   "--timeout",
-                                   std::to_string(arguments_.timeout_s),
-                                   "--repetitions",
-                                   "0",
-                                   "--no-ablation",
-                                   "--out",
-                                   folder_of(part)};
+    std::vector<std::string> typed{"run",      "--plugins",     folder_, "--strategy",
+                                   "baseline", "--no-ablation", "--out", folder_of(part)};
+    const auto& more = arguments_.run_options;
     const auto add = [&](const std::string& option, const std::vector<std::string>& values) {
+      if (std::ranges::any_of(more, [&](const std::string& word) {
+            return word == option || word.starts_with(option + "=");
+          }))
+        return;
       for (const auto& value : values) typed.insert(typed.end(), {option, value});
     };
+    add("--device", {part.device});
+    add("--batch", {"2"});
+    add("--repetitions", {"0"});
+    add("--timeout", {std::to_string(arguments_.timeout_s)});
     add("--model", part.models);
     add("--strategy", part.strategies);
+    if (part.steps != 0) add("--steps", {std::to_string(part.steps)});
     for (const auto& one : checked_)
-      if (is_promised(one)) add("--check-promise", {one.entry->id});
+      if (is_promised(one) && !arguments_.is_quick()) add("--check-promise", {one.entry->id});
     if (has_sequences(part)) add("--seq", {"16"});
     // One case's sums do not depend on the others' then.
-    if (part.device == "cpu") add("--threads", {"1"});
+    if (part.device == "cpu" || arguments_.is_quick()) add("--threads", {"1"});
     if (arguments_.jobs) add("--jobs", {std::to_string(*arguments_.jobs)});
     if (!world_.torch.empty()) add("--torch", {world_.torch});
     const bool is_read = part.name == "card" || part.name == "cpu";
@@ -297,6 +324,7 @@ class CheckCommand {
                                       : fmt::format("{} stacks", part.strategies.size()),
           part.models.size() == 1 ? "1 model" : fmt::format("{} models", part.models.size()),
           part.device);
+    typed.insert(typed.end(), more.begin(), more.end());
     std::ostringstream table, said;
     World inner = with_streams(table, arguments_.quiet ? said : world_.err);
     const int code = run_program(typed, inner);
@@ -304,15 +332,46 @@ class CheckCommand {
     return code;
   }
 
+  // --- Tests of a plugin's repository ----------------------------------------------------------
+
+  int quick() {
+    Part part{"bytes", emulated(), models(), alone()};
+    if (arguments_.promise) part = {"promise", "cpu", models(), alone()};
+    if (has(Kind::kModel))
+      part.strategies.insert(part.strategies.end(), {"fused-in-backward", "checkpointing"});
+    if (findings_.empty()) {
+      if (const int code = run_part(part); code != kDone && code != kEveryCaseFailed) return code;
+      const auto run = result::read_run(folder_of(part));
+      findings_.push_back(finding_of_test(name(), run, arguments_.promise));
+      if (!arguments_.promise && all_passed(findings_)) findings_.push_back(accepted_bytes(run));
+    }
+    return tell({{"passed", all_passed(findings_)}, {"findings", findings_json(findings_)}},
+                "The run: " + folder_of(part));
+  }
+
+  Finding accepted_bytes(const result::Run& run) const {
+    Finding finding{name(), "bytes", Answer::kPassed, "as accepted in " + arguments_.expect, {}};
+    if (accepts()) {
+      files::write_json_file(arguments_.expect, figures_of(run));
+      finding.text = "accepted in " + arguments_.expect;
+    } else if (finding.failures = differences(accepted_, run); !finding.failures.empty()) {
+      finding.answer = Answer::kFailed;
+      finding.text = fmt::format("not as accepted with LibTorch {} in {}; {}",
+                                 printable(accepted_.value("libtorch", nlohmann::json()).dump()),
+                                 arguments_.expect, kHowToAccept);
+    }
+    return finding;
+  }
+
   // --- What is told ----------------------------------------------------------------------------
 
   Finding built(const Checked& one) const {
-    Finding finding;
-    finding.id = one.entry->id;
-    finding.question = "build";
-    finding.text = fmt::format("manifest valid; built for LibTorch {} and SDK revision {}",
-                               worker_of(world_).stamp.libtorch_version, manifest::kSdkRevision);
-    return finding;
+    return {one.entry->id,
+            "build",
+            Answer::kPassed,
+            fmt::format("manifest valid; built for LibTorch {} and SDK revision {}",
+                        worker_of(world_).stamp.libtorch_version, manifest::kSdkRevision),
+            {}};
   }
 
   nlohmann::ordered_json as_json(const CheckRuns& runs) const {
@@ -333,28 +392,33 @@ class CheckCommand {
   std::string as_markdown() const {
     return fmt::format(
         "# peakbench check: {}\n\nPeakbench {}, emulated card {}, {:%Y-%m-%d}. Models: `{}`.\n\n{}",
-        reports::escape_markdown(fs::path(real_path(arguments_.folder)).filename().string()),
-        launch::peakbench_version(), arguments_.card, fmt::gmtime(std::time(nullptr)),
-        fmt::join(models(), "`, `"), findings_markdown(findings_));
+        reports::escape_markdown(name()), launch::peakbench_version(), arguments_.card,
+        fmt::gmtime(std::time(nullptr)), fmt::join(models(), "`, `"), findings_markdown(findings_));
   }
 
-  void tell(const CheckRuns& runs) {
+  int publish(const CheckRuns& runs) {
     const auto json = as_json(runs);
     const auto page = (fs::path(out_) / "check.md").string();
     files::make_folder(out_);
     files::write_json_file((fs::path(out_) / "check.json").string(), json);
     files::write_file_atomically(page, as_markdown());
+    return tell(json, "To publish: " + page + "; the runs, with their reports, are beside it.");
+  }
+
+  int tell(const nlohmann::ordered_json& json, const std::string& last) {
     if (arguments_.format.is_text())
-      world_.out << findings_text(findings_, world_.out_width)
-                 << fmt::format("To publish: {}; the runs, with their reports, are beside it.\n",
-                                printable(page));
+      world_.out << findings_text(findings_, world_.line_width) << printable(last) << "\n";
     else
       world_.out << arguments_.format.of(arguments_.format.name == "csv" ? json["findings"] : json);
     world_.out << std::flush;
+    return all_passed(findings_) ? kDone : kFailedCase;
   }
 
   World& world_;
   const CheckArguments& arguments_;
+  // What is checked, and the folder that has it.
+  std::string plugins_, folder_;
+  nlohmann::json accepted_;
   manifest::Found ours_, all_;
   std::vector<Checked> checked_;                // points into all_
   std::vector<const manifest::Entry*> others_;  // strategies that are not checked
@@ -368,9 +432,21 @@ Command add_check(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("check", "Try on a plugin what every plugin has to keep");
   command->footer(kCheckFooter);
   const auto arguments = std::make_shared<CheckArguments>();
-  command->add_option("folder", arguments->folder, "Folder of built plugins")
+  command->add_option("folder", arguments->plugins, "Folder of built plugins, or one library")
       ->required()
       ->type_name("DIR");
+  command->add_option("options", arguments->run_options, "Options of `peakbench run`, behind --")
+      ->type_name("OPTION");
+  auto* expect = command->add_option("--expect", arguments->expect,
+                                     "Only compare the peaks with the accepted figures in FILE");
+  command
+      ->add_flag("--accept", arguments->accept,
+                 "Write what is measured to FILE, as with PEAKBENCH_ACCEPT=1")
+      ->needs(expect->type_name("FILE"));
+  command
+      ->add_flag("--promise", arguments->promise,
+                 "Only check on the CPU that all cases train as promised")
+      ->excludes(expect);
   command
       ->add_option("--model", arguments->models,
                    "Model to try strategies with (default: a small vision transformer and a small "

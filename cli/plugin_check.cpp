@@ -56,6 +56,21 @@ bool is_unchecked(const CaseResult& result) {
   return result.equivalence && result.equivalence->verdict == "not_checked";
 }
 
+// Failed where there are failures, else not checked where nothing was.
+Finding closed(Finding finding, std::size_t tested, const std::string& passed,
+               const std::string& untested) {
+  if (!finding.failures.empty()) {
+    finding.answer = Answer::kFailed;
+    finding.text = fmt::format("{} not as it must be:", cases(finding.failures.size()));
+  } else if (tested == 0) {
+    finding.answer = Answer::kNotChecked;
+    finding.text = untested;
+  } else {
+    finding.text = passed;
+  }
+  return finding;
+}
+
 constexpr const char* kStacks = "stacks";
 using Reasons = std::map<std::string, std::string>;  // by stack or case
 
@@ -112,25 +127,7 @@ class Checker {
   }
 
   Finding finding(std::string question) const {
-    Finding made;
-    made.id = id();
-    made.question = std::move(question);
-    return made;
-  }
-
-  // Failed where there are failures, else not checked where nothing was.
-  static Finding closed(Finding finding, std::size_t tested, const std::string& passed,
-                        const std::string& untested) {
-    if (!finding.failures.empty()) {
-      finding.answer = Answer::kFailed;
-      finding.text = fmt::format("{} not as it must be:", cases(finding.failures.size()));
-    } else if (tested == 0) {
-      finding.answer = Answer::kNotChecked;
-      finding.text = untested;
-    } else {
-      finding.text = passed;
-    }
-    return finding;
+    return {id(), std::move(question), Answer::kPassed, "", {}};
   }
 
   Finding runs() const {
@@ -364,6 +361,23 @@ std::vector<std::string> option_variants(const manifest::Entry& entry) {
 
 std::vector<Finding> findings_of(const Checked& checked, const CheckRuns& runs) {
   return Checker(checked, runs).findings();
+}
+
+Finding finding_of_test(const std::string& id, const Run& run, bool is_on_cpu) {
+  Finding made{id, "runs", Answer::kPassed, "", {}};
+  std::size_t ok = 0;
+  std::string refusal = "there was none";
+  for (const auto& result : run.cases) {
+    if (result.status == Status::kOk && !breaks_promise(result))
+      ok += is_on_cpu || !is_baseline(result);
+    else if (!is_baseline(result) &&
+             (is_refused(result) || (result.status == Status::kOutOfMemory && !is_on_cpu)))
+      refusal = in_words(result);
+    else
+      made.failures.push_back(in_words(result));
+  }
+  return closed(std::move(made), ok, fmt::format("{} as promised", cases(run.cases.size())),
+                "no case of the plugin ended ok; name models with --model: " + refusal);
 }
 
 }  // namespace peakbench::cli

@@ -31,4 +31,8 @@ struct CheckRuns {
 
 std::vector<Finding> findings_of(const Checked& checked, const CheckRuns& runs);
 
+// Of the one run of a plugin's own test: every case runs and breaks no promise, or is refused; on a
+// card it may run out of memory, too. The baseline must end ok.
+Finding finding_of_test(const std::string& id, const result::Run& run, bool is_on_cpu);
+
 }  // namespace peakbench::cli

@@ -35,7 +35,6 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/cmake/PeakbenchPlugin.cmake
   ${PROJECT_SOURCE_DIR}/cmake/PeakbenchTest.cmake
   ${PROJECT_SOURCE_DIR}/cmake/plugin_section.cpp.in
-  ${PROJECT_SOURCE_DIR}/cmake/plugin_test.cmake
   DESTINATION ${_package} COMPONENT worker)
 
 if(PEAKBENCH_CARRIED OR EXISTS ${PROJECT_SOURCE_DIR}/third_party)

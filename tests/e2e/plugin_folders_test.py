@@ -73,6 +73,45 @@ class PluginFolders(ProgramTest):
                                 (("mine", "--card", "h1000"), "h1000")):  # fmt: skip
             self.assertIn(sentence, self.peakbench("check", *wrong, "--out", "wrong", exit_code=2).stderr)
 
+    def test_a_check_compares_with_accepted_figures(self):
+        (self.folder / "mine/broken.so").write_text("no library")  # beside the one that is checked
+        accepted = self.folder / "accepted.json"
+        check = ("check", "mine/fake_strategies.so", "--model", "tiny", "--quiet", "--overwrite", "--out", "checked")
+        expect, stacks = (*check, "--expect", "accepted.json"), ("--", "--strategy", "slim", "--strategy=slim,rank=4")
+        for text, words in ((None, "no figures were accepted yet; to accept what is measured"), ('{"cases": {', "cut short"), ("[]", 'has no object "cases"')):
+            if text:
+                accepted.write_text(text)
+            self.assertIn(f"accepted.json: {words}", " ".join(self.peakbench(*expect, *stacks, exit_code=2).stderr.split()))
+        for more, words in ((("--accept",), "accepted in"), ((), "as accepted in")):
+            self.assertIn(f"  passed       bytes       {words} accepted.json\n", self.peakbench(*expect, *more, *stacks).stdout)
+        right = accepted.read_text()
+        _, slim, least = ids = [f"tiny/{stack}/emulated:h100-80gb/fp32/b2" for stack in ("baseline", "slim", "slim,rank=4")]
+        wrong = json.loads(right)
+        self.assertEqual((wrong["libtorch"], list(wrong["cases"])), ("fake", sorted(ids)))
+        self.assertEqual(wrong["cases"][slim], {
+            "status": "ok", "peak_allocated_bytes": 94371840, "peak_requested_bytes": 94371840, "peak_reserved_bytes": None,
+            "at_peak": {"parameter": 41943040, "temporary": 52428800}})  # fmt: skip
+        wrong["cases"][slim].update(status="out_of_memory", at_peak={"parameter": 41943041, "input": 5})
+        wrong["cases"]["gone"] = wrong["cases"].pop(least)
+        accepted.write_text(json.dumps(wrong))
+        failures = json.loads(self.peakbench(*expect, "--json", *stacks, exit_code=5).stdout)["findings"][1]["failures"]
+        self.assertEqual(sorted(failures), sorted([
+            "gone: expected figures, got none", f"{least}: expected none, got figures", f"{slim}: status: expected out_of_memory, got ok",
+            f"{slim}: at_peak.parameter: expected 41,943,041, got 41,943,040 (\u22121)", f"{slim}: at_peak.input: expected 5, got none",
+            f"{slim}: at_peak.temporary: expected none, got 52,428,800"]))  # fmt: skip
+        self.variables = {"PEAKBENCH_ACCEPT": "1"}
+        self.peakbench(*expect, *stacks)
+        # A crash is not accepted, and cases that are all refused test nothing.
+        for stack, words in (("misbehave,behaviour=crash", "failed       runs"), ("slim+rival", "not checked  runs        no case")):
+            self.assertIn(words, self.peakbench(*expect, "--", "--strategy", stack, exit_code=5).stdout)
+        self.assertEqual(accepted.read_text(), right)
+        self.peakbench(*check, "--promise", "--", "--batch", "4")
+        cases = json.loads((self.folder / "checked/promise/run.json").read_text())["cases"]
+        self.assertIn("tiny/slim/cpu/fp32/b4", [one["id"] for one in cases])
+        self.assertIn("failed       runs", self.peakbench(*check, "--promise", "--", "--strategy=misbehave,behaviour=crash", exit_code=5).stdout)
+        self.peakbench(*check, "--accept", exit_code=2)
+        self.peakbench(*expect, "--promise", exit_code=2)
+
     def test_a_dry_run_says_who_named_them(self):
         self.variables = {"PEAKBENCH_PLUGINS": "mine"}
         for name in ("second", "third"):
