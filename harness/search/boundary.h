@@ -47,8 +47,6 @@ struct Boundary {
   std::vector<std::int64_t> against;
   // All that were run.
   std::map<std::int64_t, Answer> tried;
-
-  bool is_found() const { return !stopped_at && (runs || does_not); }
 };
 
 // `beside`: how many numbers on either side of the boundary are run at least, those that it lies

@@ -316,7 +316,6 @@ bool is_recomputing() { return place.recomputations > 0; }
 void enter_node() { ++place.nodes; }
 void exit_node() { --place.nodes; }
 int open_nodes() { return place.nodes; }
-int open_operators() { return place.operators; }
 void count_operator(int by) { place.operators += by; }
 
 }  // namespace peakbench::tracer

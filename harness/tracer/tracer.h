@@ -84,7 +84,6 @@ bool is_recomputing();
 void enter_node();
 void exit_node();
 int open_nodes();
-int open_operators();
 void count_operator(int by);
 
 }  // namespace peakbench::tracer
