@@ -5,7 +5,7 @@
 # the build with every mistake in it. The same function serves this repository and, from the installed package,
 # everyone else's. PCH: the sources share a precompiled header of LibTorch and the SDK with every other plugin of the
 # project that asks for it. It takes as long as two sources, and a source with it a third of its time.
-set(PEAKBENCH_SDK_REVISION 5)
+set(PEAKBENCH_SDK_REVISION 6)
 
 # The C++ ABI of this compiler and its flags, for the stamp. LibTorch's wheel has the first.
 include(CheckCXXSourceCompiles)

@@ -2,7 +2,7 @@
 
 namespace peakbench::manifest {
 
-inline constexpr int kSdkRevision = 5;
+inline constexpr int kSdkRevision = 6;
 
 // What this was configured with.
 extern const char* const kLibTorchVersion;

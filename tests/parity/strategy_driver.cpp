@@ -86,7 +86,7 @@ nlohmann::json run(const Arguments& arguments) {
   if (!arguments.save.empty()) {
     recipe.gradient_hooks.insert(
         recipe.gradient_hooks.begin(),
-        {GradientPlace::kTransform, std::make_shared<FirstGradients>(numbers)});
+        {GradientPlace::kReduce, std::make_shared<FirstGradients>(numbers)});
   }
   worker::RecipeTraining training(*model, std::move(recipe));
   const Batch batch = model->make_batch({job.batch_size, job.sequence_length.value_or(0)});

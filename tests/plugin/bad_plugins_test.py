@@ -55,8 +55,8 @@ class Manifests(PluginTest):
         self.assertIn("libtorch_cuda", message)
 
     def test_another_revision(self):
-        self.changed("no_entry.so", b'"sdk_revision": 5', b'"sdk_revision": 7')
-        self.assertIn("sdk_revision: plugin has 7, this Peakbench needs 5", self.left_out())
+        self.changed("no_entry.so", b'"sdk_revision": 6', b'"sdk_revision": 7')
+        self.assertIn("sdk_revision: plugin has 7, this Peakbench needs 6", self.left_out())
 
     def test_broken_json(self):
         self.changed("no_entry.so", b'"manifest": {', b'"manifest": [')

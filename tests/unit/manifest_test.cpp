@@ -595,7 +595,7 @@ TEST_F(Manifest, OfAnotherSdkIsNotJudgedByOurRules) {
   json manifest = strategy_manifest();
   manifest["entries"][0]["a_field_of_tomorrow"] = 1;
   EXPECT_EQ(error_of_bytes(plugin_bytes(manifest, newer)),
-            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 5; "
+            "built for another Peakbench: sdk_revision: plugin has 9, this Peakbench needs 6; "
             "rebuild it");
 }
 

@@ -98,7 +98,7 @@ class Residuals : public GradientHook {
 class KeepsResidual : public Strategy {
  public:
   void apply(Recipe& recipe, Model& model) override {
-    recipe.gradient_hooks.emplace_back(GradientPlace::kTransform, std::make_shared<Residuals>());
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<Residuals>());
   }
 };
 

@@ -121,8 +121,7 @@ class Blamed : public Strategy {
       recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload,
                                                std::make_shared<WrongStandIns>());
     if (id_ == "wrong-gradient")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kTransform,
-                                         std::make_shared<WrongGradient>());
+      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<WrongGradient>());
     if (id_ == "wrong-gradients")
       recipe.gradient_transforms.push_back(std::make_shared<WrongGradients>());
     if (id_ == "wrong-unpack")
@@ -133,8 +132,7 @@ class Blamed : public Strategy {
     if (id_ == "faults-in-run")
       recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<FaultsInRun>());
     if (id_ == "faults-in-hook")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kTransform,
-                                         std::make_shared<FaultsInHook>());
+      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<FaultsInHook>());
     if (id_ == "aborts-at-begin")
       recipe.step_listeners.push_back(std::make_shared<AbortsAtBegin>());
     if (id_ == "throws-at-exit") recipe.loss_transforms.push_back(std::make_shared<ThrowsAtExit>());

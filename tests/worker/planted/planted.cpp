@@ -453,8 +453,7 @@ class Planted : public Strategy {
       recipe.loss_transforms.push_back(std::make_shared<ThrowingLossTransform>());
     if (id_ == "vector-loss") recipe.loss_transforms.push_back(std::make_shared<VectorLoss>());
     if (id_ == "throw-gradient-hook")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kTransform,
-                                         std::make_shared<ThrowingHook>());
+      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<ThrowingHook>());
     if (id_ == "takes-weights") recipe.base_weights = std::make_shared<TakesWeights>();
     if (id_ == "twice") recipe.step_runner = std::make_shared<Twice>();
     if (id_ == "runs-nothing") recipe.step_runner = std::make_shared<RunsNothing>();
@@ -471,7 +470,7 @@ class Planted : public Strategy {
     if (id_ == "clears-rule") recipe.update_rule = nullptr;
     if (id_ == "clears-schedule") recipe.schedule = nullptr;
     if (id_ == "null-context") recipe.step_contexts.push_back(nullptr);
-    if (id_ == "null-blocks") recipe.block_wrappers.emplace_back(BlockPlace::kShard, nullptr);
+    if (id_ == "null-blocks") recipe.block_wrappers.emplace_back(BlockPlace::kOffload, nullptr);
     if (id_ == "empty-freezing") recipe.freezing.emplace_back();
     if (id_ == "removes") recipe.gradient_transforms.clear();
     if (id_ == "freezes-in-apply")

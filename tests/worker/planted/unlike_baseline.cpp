@@ -236,7 +236,7 @@ class Planted : public Strategy {
     if (id_ == "updates-again") recipe.schedule = std::make_shared<UpdatesAgain>();
     if (id_ == "every-second-step") recipe.schedule = std::make_shared<EverySecondStep>();
     if (id_ == "takes-gradients-away")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kTransform, std::make_shared<TakesAway>());
+      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<TakesAway>());
     if (id_ == "half-of-the-loss" || id_ == "loss-in-parts" || id_ == "picks-samples" ||
         id_ == "detached")
       recipe.loss_head = std::make_shared<Head>(id_);
@@ -254,7 +254,7 @@ class Planted : public Strategy {
     if (id_ == "mezo") recipe.step_runner = std::make_shared<Mezo>();
     if (id_ == "keeps-signs") {
       const auto kept = std::make_shared<Kept>();
-      recipe.gradient_hooks.emplace_back(GradientPlace::kTransform,
+      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce,
                                          std::make_shared<KeepsSigns>(kept));
       recipe.update_rule = std::make_shared<FromSigns>(kept);
     }

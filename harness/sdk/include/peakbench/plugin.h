@@ -11,7 +11,7 @@
 
 namespace peakbench {
 
-inline constexpr int kSdkRevision = 5;  // compared exactly
+inline constexpr int kSdkRevision = 6;  // compared exactly
 
 struct PluginEntry {
   int sdk_revision = kSdkRevision;

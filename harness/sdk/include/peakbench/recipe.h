@@ -125,7 +125,7 @@ class GradientHook : public HoldsMemory {
 };
 
 // Places of gradient hooks, in the order they run.
-enum class GradientPlace { kTransform, kReduce, kOffload };
+enum class GradientPlace { kReduce, kOffload };
 
 // Wrapper on all gradients before an update that needs all of them (unscale, clip).
 class GradientTransform : public HoldsMemory {
@@ -136,7 +136,7 @@ class GradientTransform : public HoldsMemory {
 };
 
 // Places of block wrappers, outermost first: of those around blocks, and of those around one part.
-enum class BlockPlace { kShard, kOffload, kCheckpoint };
+enum class BlockPlace { kOffload, kCheckpoint };
 
 struct Recipe {
   // Slots.

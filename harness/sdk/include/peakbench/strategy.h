@@ -16,15 +16,9 @@ class Strategy {
   virtual void apply(Recipe& recipe, Model& model) = 0;
 };
 
-// Which of the processes that train together this one is.
-struct Ranks {
-  std::int64_t rank = 0, world_size = 1;
-};
-
 struct StrategyContext {
   std::string id;
   Options options;
-  Ranks ranks = {};
 };
 
 }  // namespace peakbench
