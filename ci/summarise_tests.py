@@ -35,8 +35,8 @@ def lines_of(tests_json):
 
 
 def is_whole(case):
-    """unittest and GoogleTest say at their end how many were skipped."""
-    return not re.search(r"^OK \(.*skipped=|^\[  SKIPPED \]", case.findtext("system-out") or "", re.M)
+    """pytest, unittest and GoogleTest say at their end how many were skipped."""
+    return not re.search(r"^=+ .*\b\d+ skipped\b|^OK \(.*skipped=|^\[  SKIPPED \]", case.findtext("system-out") or "", re.M)
 
 
 def outcome(case):

@@ -18,7 +18,7 @@ from compile_checks import REPOSITORY, changed_since
 from summarise_tests import lines_of
 
 # What all tests need: how things are compiled, and which PyTorch and packages they run with.
-ALL_NEED = ("CMakeLists.txt", "cmake/", "ci/oracle", "ci/libtorch")  # how their paths begin
+ALL_NEED = ("CMakeLists.txt", "cmake/", "ci/oracle", "ci/libtorch", "tests/conftest.py", "tests/pytest.ini", "tests/support/given.py")  # how their paths begin
 
 
 def output(*command):

@@ -16,6 +16,18 @@ def find_chromium():
     return None
 
 
+def chromium_for_tests(needs_charts=True):
+    """The program; skips the test file, with the reason, if it or the chart library is missing."""
+    import pytest
+    from given import CHARTS
+
+    if needs_charts and not CHARTS.exists():
+        pytest.skip("built without the chart library (ci/packages installs it)", allow_module_level=True)
+    if not (program := find_chromium()):
+        pytest.skip("there is no Chromium (ci/packages --tests installs it)", allow_module_level=True)
+    return program
+
+
 class Browser:
     def __init__(self, program):
         self.profile = tempfile.mkdtemp(prefix="peakbench-browser-")

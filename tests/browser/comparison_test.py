@@ -1,19 +1,20 @@
-"""Opens a comparison in a real browser: comparison_test.py PAGES PEAKBENCH (tests/browser/pages.cpp makes the runs)."""
+"""Opens a comparison in a real browser. tests/browser/pages.cpp makes the runs."""
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from browser import Browser, find_chromium
+from browser import Browser, chromium_for_tests
+from given import PAGES, PEAKBENCH, TEMPLATES
+
+CHROMIUM = chromium_for_tests()
 
 
 def make_comparison(folder):
     """NEW is BASE in which the first case has become as large as the second: figures and trace."""
-    templates = Path(PEAKBENCH).parents[1] / "share/peakbench/templates"
-    subprocess.run([PAGES, "tutorial", templates, f"{folder}/base"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([PAGES, "tutorial", TEMPLATES, f"{folder}/base"], check=True, stdout=subprocess.DEVNULL)
     shutil.copytree(f"{folder}/base", f"{folder}/new")
     path = Path(folder, "new/run.json")
     run = json.loads(path.read_text(encoding="utf-8"))
@@ -65,17 +66,3 @@ class Comparison(unittest.TestCase):
         for dark in (False, True):
             self.open_chart(dark=dark)
             self.assertEqual(self.page.complaints(), [])
-
-
-
-if __name__ == "__main__":
-    PAGES, PEAKBENCH = sys.argv[1:3]
-    del sys.argv[1:3]
-    CHROMIUM = find_chromium()
-    if not CHROMIUM:
-        print("SKIP: no Chromium (chromium, chromium-browser, google-chrome)")
-        sys.exit(77)
-    if not (Path(PEAKBENCH).parents[1] / "share/peakbench/charts/d3.js").exists():
-        print("SKIP: built without the chart library (node-d3-zoom and others)")
-        sys.exit(77)
-    unittest.main(verbosity=2)

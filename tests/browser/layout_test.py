@@ -1,16 +1,19 @@
-"""Measures every kind of page in a real browser, at seven widths and on paper: layout_test.py PAGES TEMPLATES PEAKBENCH FILL GOLDEN PICTURES.
+"""Measures every kind of page in a real browser, at seven widths and on paper.
 
 No word breaks inside, nothing is cut, nothing is wider than its window (layout.js). Pictures of the pages are kept in PICTURES, to be looked at.
 """
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import comparison_test
-from browser import Browser, find_chromium
+from browser import Browser, chromium_for_tests
+from given import HISTORY_FILL, PAGES, PEAKBENCH, PICTURES, TEMPLATES
+
+CHROMIUM = chromium_for_tests()
+GOLDEN = Path(__file__).resolve().parents[1] / "golden/expected"
 
 WIDTHS = (360, 390, 768, 1280, 1440, 1920, 2560)
 PAPER = 718  # A4 without its margins, in CSS pixels
@@ -57,7 +60,6 @@ def scaling(folder):
 
 
 def comparison(folder):
-    comparison_test.PAGES, comparison_test.PEAKBENCH = PAGES, PEAKBENCH
     (folder / "compared").mkdir()
     return Path(comparison_test.make_comparison(folder / "compared"))
 
@@ -69,7 +71,7 @@ def programs_compared(folder):
 
 def site(folder):
     if not (folder / "site").exists():
-        run(FILL, folder / "history.sqlite", "40", "8", "4")
+        run(HISTORY_FILL, folder / "history.sqlite", "40", "8", "4")
         run(PEAKBENCH, "publish", "--history", folder / "history.sqlite", "--out", folder / "site", "--reports", "1")
     return folder / "site"
 
@@ -78,7 +80,7 @@ def styled(path):
     """A golden page with the style sheets that it leaves out."""
     def page(folder):
         names = ["style.css", "comparison.css"] if path.name == "comparison.html" else ["style.css"]
-        style = "".join((Path(TEMPLATES) / "html" / name).read_text(encoding="utf-8") for name in names)
+        style = "".join(TEMPLATES.joinpath("html", name).read_text(encoding="utf-8") for name in names)
         text = re.sub(r"<style>.*?</style>", lambda _: f"<style>{style}</style>", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         (folder / f"{path.parent.name}.html").write_text(text, encoding="utf-8")
         return folder / f"{path.parent.name}.html"
@@ -101,7 +103,7 @@ class Layout(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="peakbench-layout-")
         folder = Path(cls.folder.name)
         cls.pages = {name: page(folder) for _, name, page in KINDS}
-        golden = sorted(path for path in Path(GOLDEN).glob("*/*.html"))
+        golden = sorted(path for path in GOLDEN.glob("*/*.html"))
         cls.pages |= {f"golden-{path.parent.name}": styled(path)(folder) for path in golden}
         cls.browser = Browser(CHROMIUM)
         cls.page = cls.browser.page()
@@ -156,12 +158,12 @@ class Layout(unittest.TestCase):
                 self.assertGreater(min(painted), 0.05, name)
 
     def test_every_template_of_a_page_is_measured(self):
-        templates = {str(path.relative_to(TEMPLATES)).removesuffix(".html.mustache") for path in Path(TEMPLATES).rglob("*.html.mustache")}
+        templates = {str(path.relative_to(TEMPLATES)).removesuffix(".html.mustache") for path in TEMPLATES.rglob("*.html.mustache")}
         self.assertEqual(templates, {template for template, _, _ in KINDS})
 
     def test_every_table_of_the_templates_is_on_a_page_that_is_measured(self):
-        tables = {match for path in Path(TEMPLATES).rglob("*.mustache") for match in re.findall(r'<table class="([^"{]+)"', path.read_text(encoding="utf-8"))}
-        captions = {match for path in Path(TEMPLATES).rglob("*.mustache") for match in re.findall(r"<caption>([^{<]+)", path.read_text(encoding="utf-8"))}
+        tables = {match for path in TEMPLATES.rglob("*.mustache") for match in re.findall(r'<table class="([^"{]+)"', path.read_text(encoding="utf-8"))}
+        captions = {match for path in TEMPLATES.rglob("*.mustache") for match in re.findall(r"<caption>([^{<]+)", path.read_text(encoding="utf-8"))}
         pages = "".join(path.read_text(encoding="utf-8") for path in self.pages.values())
         self.assertEqual([table for table in sorted(tables) if f'class="{table}"' not in pages], [])
         self.assertEqual([caption for caption in sorted(captions) if f"<caption>{caption}" not in pages], [])
@@ -177,7 +179,7 @@ class Layout(unittest.TestCase):
             self.page.run("document.querySelector('#broken').remove()")
 
     def test_pictures_for_the_eye(self):
-        Path(PICTURES).mkdir(parents=True, exist_ok=True)
+        PICTURES.mkdir(parents=True, exist_ok=True)
         for name in IN_PICTURES:
             for width in (390, 1280, 1440, 1920):
                 for dark in (False, True):
@@ -186,17 +188,3 @@ class Layout(unittest.TestCase):
                     self.page.run("scrollTo(0, 0)")
                     self.page.picture(f"{PICTURES}/{name}-{width}{'-dark' if dark else ''}.png")
                     self.assertEqual(self.page.complaints(), [], name)
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 7:
-        sys.exit(__doc__)
-    PAGES, TEMPLATES, PEAKBENCH, FILL, GOLDEN, PICTURES = (str(Path(argument).absolute()) for argument in sys.argv[1:7])
-    CHROMIUM = find_chromium()
-    if not CHROMIUM:
-        print("skipped: there is no Chromium (ci/packages --tests installs it)")
-        sys.exit(77)
-    if not (Path(TEMPLATES).parent / "charts" / "d3.js").exists():
-        print("skipped: built without the chart library (ci/packages installs it)")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + sys.argv[7:], verbosity=2)

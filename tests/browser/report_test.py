@@ -1,14 +1,14 @@
-"""Opens reports in a real browser: report_test.py PAGES TEMPLATES (tests/browser/pages.cpp makes the pages)."""
+"""Opens reports in a real browser. tests/browser/pages.cpp makes the pages."""
 import base64
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
-from pathlib import Path
 
-from browser import Browser, find_chromium
+from browser import Browser, chromium_for_tests
+from given import PAGES, TEMPLATES
 
+CHROMIUM = chromium_for_tests()
 CHART = ".viewer .charts"
 
 
@@ -299,18 +299,3 @@ class Reports(unittest.TestCase):
         self.assertEqual(self.page.run("document.querySelectorAll('img').length"), 0)
         self.assertEqual(self.page.run("document.querySelectorAll('a[href^=\"javascript\"]').length"), 0)
         self.assertEqual(self.page.complaints(), [])
-
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    PAGES, TEMPLATES = sys.argv[1:3]
-    CHROMIUM = find_chromium()
-    if not CHROMIUM:
-        print("skipped: there is no Chromium (ci/packages --tests installs it)")
-        sys.exit(77)
-    if not (Path(TEMPLATES).parent / "charts" / "d3.js").exists():
-        print("skipped: built without the chart library (ci/packages installs it)")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

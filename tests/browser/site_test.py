@@ -1,14 +1,15 @@
-"""Browses a published site in a real browser: site_test.py PEAKBENCH HISTORY_FILL (benchmarks/history_fill.cpp makes the history)."""
+"""Browses a published site in a real browser. benchmarks/history_fill.cpp makes the history."""
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 import urllib.parse
 from pathlib import Path
 
-from browser import Browser, find_chromium
+from browser import Browser, chromium_for_tests
+from given import HISTORY_FILL, PEAKBENCH
 
+CHROMIUM = chromium_for_tests(needs_charts=False)
 LINKS = "[...document.querySelectorAll('a[href], link[rel=stylesheet]')].map(a => a.getAttribute('href'))"
 
 
@@ -19,7 +20,7 @@ class Site(unittest.TestCase):
         cls.root = Path(cls.folder.name)
         cls.history = cls.root / "history.sqlite"
         cls.site = cls.root / "site"
-        subprocess.run([FILL, cls.history, "130", "12", "4"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([HISTORY_FILL, cls.history, "130", "12", "4"], check=True, stdout=subprocess.DEVNULL)
         cls.publish(cls.site)
         cls.browser = Browser(CHROMIUM)
         cls.page = cls.browser.page()
@@ -131,15 +132,3 @@ class Site(unittest.TestCase):
         self.publish(self.root / "again")
         done = subprocess.run(["diff", "-r", self.site, self.root / "again"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    PEAKBENCH, FILL = sys.argv[1:3]
-    CHROMIUM = find_chromium()
-    if not CHROMIUM:
-        print("SKIP: there is no Chromium (ci/packages --tests installs it)")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

@@ -1,7 +1,5 @@
 """The install tree, moved to another folder: the example strategy built against it, outside of the repository, and run by the
 installed program, on the CPU and on an emulated card; a program of somebody else's on an emulated card; what `doctor` misses.
-
-usage: consumer_test.py BUILD_FOLDER EXAMPLE CMAKE LIBTORCH
 """
 
 import json
@@ -10,14 +8,14 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
+from given import BUILD, CMAKE, TORCH
 from snippets import snippets_of
 
-BUILD, EXAMPLE, CMAKE, TORCH = sys.argv[1:5]
 REPOSITORY = str(pathlib.Path(__file__).resolve().parents[2])
+EXAMPLE = f"{REPOSITORY}/examples/sgd"
 CARD = "emulated:h100-80gb"
 MODEL = "vit-b-16,layers=2,width=48,mlp=64,image=32"
 
@@ -351,7 +349,3 @@ peakbench_add_plugin(two MANIFEST plugin.json SOURCES more.cpp PCH)
         state = [amount.get("optimizer_state", 0) for amount in at_peak]
         self.assertEqual(state, [2 * parameters + 4 * tensors, parameters, 0, parameters])
         self.assertTrue((self.folder / "out/report/index.html").exists())
-
-
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

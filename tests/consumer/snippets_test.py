@@ -1,20 +1,16 @@
-"""What the pages for authors of plugins show is what works: every fenced block of C++, JSON, TOML and shell in them.
-
-usage: snippets_test.py PEAKBENCH CHECK_MANIFEST CXX TORCH      (CMake's blocks need an installation: consumer_test.py)
-"""
+"""What the pages for authors of plugins show is what works: every fenced block of C++, JSON, TOML and shell in them."""
 
 import json
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import tomllib
 import unittest
 
+from given import CHECK_MANIFEST, CXX, PEAKBENCH, TORCH
 from snippets import snippets_of, unit
 
-PEAKBENCH, CHECK_MANIFEST, CXX, TORCH = sys.argv[1:5]
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [SOURCE / "docs/plugins.md", SOURCE / "docs/models.md"]
 HEADERS = sorted(path.name for path in (SOURCE / "harness/sdk/include/peakbench").glob("*.h"))
@@ -102,7 +98,3 @@ class Snippets(unittest.TestCase):
         help_text = subprocess.run([PEAKBENCH, command, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
         for option in re.findall(r"(?<= )--[\w-]+", words):
             self.assertRegex(help_text, rf"{option}\b", f"peakbench {command} {words}")
-
-
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -1,7 +1,6 @@
 """`run --build` and `peakbench ab`: two installations whose workers are scripts; the second one's steps can take longer."""
 
 import json
-import unittest
 
 from installation import ProgramTest, install
 
@@ -78,7 +77,3 @@ class Ab(ProgramTest):
         self.fails("ab", self.base, f"{self.base},plugins=nowhere", *TINY, says=["nowhere", "--build"])
         (self.folder / "file").write_text("in the way", encoding="utf-8")
         self.fails("ab", self.base, self.base, *TINY, "--out", "file", says=["file"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """What people type: good and bad input, lists, plans, folders."""
 import json
 import shutil
-import unittest
 
 from installation import ProgramTest
 
@@ -259,7 +258,3 @@ class Plans(ProgramTest):
             self.peakbench("run", "suite.toml", "--batch", "4", "--dry-run", "--json").stdout)["cases"]]
         self.assertEqual(ids, ["tiny/baseline/cpu/fp32/b4", "tiny/slim/cpu/fp32/b4"])
         self.fails("run", "suite.toml", "--model", "tinny", says=["peakbench: unknown model"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,6 @@ import socket
 import sqlite3
 import subprocess
 import time
-import unittest
 
 from installation import ProgramTest
 
@@ -468,7 +467,3 @@ class Histories(Databases):
                 if exported.returncode != 0 or exported.stdout != whole:
                     unnoticed.append((at, exported.stderr))
         self.assertEqual(len(unnoticed), 0, unnoticed[:5])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 import json
 import os
 import shutil
-import unittest
 
 from installation import ProgramTest
 
@@ -108,7 +107,3 @@ class Debug(ProgramTest):
         self.assertIn("tiny/slim+rival/cpu/fp32/b1 has left no job there", said)
         said = self.peakbench("debug", "out", "tiny/baselin/cpu/fp32/b1", exit_code=2).stderr
         self.assertIn('out: no case "tiny/baselin/cpu/fp32/b1"; did you mean "tiny/baseline/cpu/fp32/b1"?', said)
-
-
-if __name__ == "__main__":
-    unittest.main()

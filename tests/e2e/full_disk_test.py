@@ -1,11 +1,12 @@
 """A disk so full that run.json itself cannot be written: what was measured is kept, and the run can be continued."""
 import os
-import shutil
 import subprocess
-import sys
-import unittest
 
-from host import HostTest, misbehaving
+import pytest
+
+from host import HostTest, may_mount, misbehaving
+
+pytestmark = pytest.mark.skipif(not may_mount(), reason="a file system of its own cannot be mounted here (unshare -m, tmpfs)")
 
 
 class FullDisk(HostTest):
@@ -38,15 +39,3 @@ class FullDisk(HostTest):
         self.on_small_disk(*run, "--resume", exit_code=0)
         self.peakbench(*run[:-1], "undisturbed")
         self.assertEqual(self.measured("after"), self.measured("undisturbed"))
-
-
-def may_mount():
-    return shutil.which("unshare") and subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
-                                                      capture_output=True, check=False).returncode == 0
-
-
-if __name__ == "__main__":
-    if not may_mount():
-        print("SKIP: a file system of its own cannot be mounted here (unshare -m, tmpfs)")
-        sys.exit(77)
-    unittest.main()

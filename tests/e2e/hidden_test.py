@@ -3,7 +3,7 @@ import os
 import subprocess
 import unittest
 
-from full_disk_test import may_mount
+from host import may_mount
 from installation import ProgramTest
 
 ONE = ("run", "--model", "tiny", "--strategy", "baseline", "--repetitions", "0")
@@ -57,7 +57,3 @@ class WithoutProc(ProgramTest):
     def test_help_needs_nothing(self):
         for option in ("--help", "--version"):
             self.assertEqual(self.without_proc(option).returncode, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,7 +11,6 @@ import sqlite3
 import stat
 import subprocess
 import time
-import unittest
 
 from installation import SOURCE, ProgramTest, wait_for
 
@@ -321,7 +320,3 @@ class Files(HistoryTest):
         self.assertEqual(len(series), 2)
         self.assertEqual([len(one["points"]) for one in series], [1, 1])
         self.assertIn("Another processor", self.history("trend").stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

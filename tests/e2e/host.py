@@ -1,11 +1,18 @@
 """For tests of what the machine does to cases: what a run found, and a script that mends its ways."""
 import json
+import shutil
+import subprocess
 
 from installation import ProgramTest
 
 
 def misbehaving(how, where="memory"):
     return f"misbehave,behaviour={how},in={where}"
+
+
+def may_mount():
+    return shutil.which("unshare") and subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+                                                      capture_output=True, check=False).returncode == 0
 
 
 class HostTest(ProgramTest):

@@ -1,10 +1,8 @@
 """What the machine does to a case is an outcome of its own, which says nothing of the case: shown as not measured, never
 compared, never filed, and run again by --resume."""
-import json
 import os
 import resource
 import signal
-import unittest
 
 from host import HostTest, misbehaving
 from installation import wait_for, workers_of
@@ -181,7 +179,3 @@ class HostFailures(HostTest):
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
         self.assertIn("File too large; raise the limit on the size of files (ulimit -f)", done.stderr)
         self.assertEqual(list((self.folder / "out").glob("*.tmp*")), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

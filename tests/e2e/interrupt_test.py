@@ -2,7 +2,6 @@
 import pathlib
 import signal
 import time
-import unittest
 
 from installation import ProgramTest, wait_for, workers_of
 
@@ -99,7 +98,3 @@ class Interrupt(ProgramTest):
     def test_two_at_once(self):
         self.start_hanging("memory")
         self.fails(*CASES, "--resume", says=["another peakbench is writing"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,16 +1,11 @@
 """--jobs: several cases on emulated cards at a time; the rows, run.json and report of one by one."""
 import json
-import pathlib
 import re
 import signal
-import sys
 import time
-import unittest
 
 from installation import ProgramTest, wait_for, workers_of
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from records import without_volatile  # noqa: E402
+from records import without_volatile
 
 CARD = ("--device", "emulated:h100-80gb")
 # The first is the slowest, so that others end before it.
@@ -88,7 +83,3 @@ class Jobs(ProgramTest):
     def test_numbers_that_are_none(self):
         for bad in ("0", "-1", "many", "1.5", "99999"):
             self.fails("run", "--model", "tiny", "--strategy", "baseline", "--jobs", bad, "--out", "out", says=["--jobs", bad])
-
-
-if __name__ == "__main__":
-    unittest.main()

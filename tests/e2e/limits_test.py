@@ -8,14 +8,12 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
-import unittest
 
+from given import PEAKBENCH
 from installation import TIMEOUT, ProgramTest, wait_for, workers_of
 
 ONE = ("run", "--model", "tiny", "--strategy", "baseline", "--repetitions", "0")
-SKIPPED = 77
 
 
 def unfinished(folder):
@@ -96,7 +94,7 @@ class Names(Bytes):
 
     def test_a_program_keeps_its_arguments(self):
         words = [b"\xff", b"[64,128]", b"[]", b"[a b]", b"\x01[1]", b"--", b"[[1,2],[3]]", b"{x}", b""]
-        done = subprocess.run([os.environ["PEAKBENCH_PROGRAM"], "emulate", "--", "printf", b"%s|", *words],
+        done = subprocess.run([PEAKBENCH, "emulate", "--", "printf", b"%s|", *words],
                               capture_output=True, check=False, timeout=TIMEOUT)
         self.assertEqual((done.returncode, done.stdout), (0, b"".join(word + b"|" for word in words)), done.stderr)
 
@@ -136,7 +134,7 @@ class TemporaryFolder(Bytes):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             done = self.ends(*ONE, "--out", "out", "--overwrite", TMPDIR=folder)
             self.assertEqual(done.returncode, 0, done.stderr)
-            done = subprocess.run([os.environ["PEAKBENCH_PROGRAM"], "emulate", "--", "true"], capture_output=True, text=True,
+            done = subprocess.run([PEAKBENCH, "emulate", "--", "true"], capture_output=True, text=True,
                                   env=self.environment(TMPDIR=folder), check=False, timeout=TIMEOUT)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("TMPDIR", done.stderr)
@@ -235,7 +233,7 @@ class FullDisk(ProgramTest):
         self.assertIn("No space left on device", done.stderr)
 
     def test_emulate(self):
-        done = subprocess.run([os.environ["PEAKBENCH_PROGRAM"], "emulate", "--json", "/dev/full", "--", "true"],
+        done = subprocess.run([PEAKBENCH, "emulate", "--json", "/dev/full", "--", "true"],
                               capture_output=True, text=True, check=False, timeout=TIMEOUT)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("/dev/full: cannot write: No space left on device", done.stderr)
@@ -279,15 +277,3 @@ class Unfinished(ProgramTest):
             self.peakbench("report", "out")
             self.assertTrue(page.exists())
             writer.kill()
-
-
-if __name__ == "__main__":
-    able = subprocess.run(["unshare", "-m", "sh", "-c", "d=$(mktemp -d) && mount -t tmpfs -o size=64k none $d && umount $d; e=$?; "
-                           "rmdir $d; exit $e"], capture_output=True, check=False).returncode == 0
-    if "--full-disk" in sys.argv:
-        sys.argv.remove("--full-disk")
-        if not able:
-            print("SKIP: no mount namespace here (unshare -m, mount -t tmpfs): no disk can be made full")
-            sys.exit(SKIPPED)
-        unittest.main(defaultTest="FullDisk")
-    unittest.main(defaultTest=["Names", "Devices", "TemporaryFolder", "FileSizes", "Unfinished"])

@@ -5,11 +5,9 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 import time
-import unittest
 
-from full_disk_test import may_mount
+from host import may_mount
 from installation import ProgramTest, wait_for
 
 MEGABYTE = 1 << 20
@@ -277,7 +275,3 @@ class Ended(MergeTest):
         self.trace("b").chmod(0o644)
         self.merge()
         self.is_whole()
-
-
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv)

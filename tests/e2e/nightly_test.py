@@ -1,6 +1,6 @@
 """`ci/nightly` twice over a throw-away history, with a regression planted between: one more byte that a strategy keeps alive.
 
-Real workers on the emulated card. PEAKBENCH_PLANTED_BEFORE and _AFTER are folders with one strategy, before and after the change.
+Real workers on the emulated card.
 """
 import fcntl
 import json
@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 import unittest
 
+from given import PEAKBENCH as PROGRAM, PLANTED_AFTER as AFTER, PLANTED_BEFORE as BEFORE
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ["PEAKBENCH_PROGRAM"]
-BEFORE, AFTER = os.environ["PEAKBENCH_PLANTED_BEFORE"], os.environ["PEAKBENCH_PLANTED_AFTER"]
 SUITE = """
 title = "Night"
 models = ["vit-b-16,layers=2"]
@@ -34,7 +34,7 @@ class NightlyTest(unittest.TestCase):
 
     def variables(self, **more):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PEAKBENCH_", "GITHUB_", "CI"))}
-        return {**inherited, "PEAKBENCH_NIGHTLY_DIR": str(self.out), "PEAKBENCH_PROGRAM": PROGRAM, "PEAKBENCH_BRANCH": "main",
+        return {**inherited, "PEAKBENCH_NIGHTLY_DIR": str(self.out), "PEAKBENCH_PROGRAM": str(PROGRAM), "PEAKBENCH_BRANCH": "main",
                 **more}
 
     def nightly(self, *arguments, exit_code=0, folder=None, **variables):
@@ -153,7 +153,3 @@ class NightlyTest(unittest.TestCase):
     def test_help(self):
         self.assertIn("Exit codes: 0 nothing got worse", subprocess.run([SOURCE / "ci/nightly", "--help"], check=True,
                                                                        capture_output=True, text=True).stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

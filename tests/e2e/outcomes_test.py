@@ -1,7 +1,6 @@
 """What can happen to a case: outcomes are rows, and never end the run."""
 import json
 import time
-import unittest
 import xml.etree.ElementTree
 
 from installation import ProgramTest
@@ -132,7 +131,3 @@ class Outcomes(ProgramTest):
         done = self.peakbench("report", "out", "--format", "markdown", "--out", "elsewhere")
         self.assertIn("elsewhere/report.md", done.stdout)
         self.assertFalse((self.folder / "elsewhere/index.html").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,8 +2,8 @@
 import os
 import re
 import subprocess
-import unittest
 
+from given import PEAKBENCH
 from installation import TIMEOUT, ProgramTest
 
 ONE = ("run", "--model", "tiny", "--strategy", "baseline", "--repetitions", "0")
@@ -153,11 +153,7 @@ class Output(ProgramTest):
 
     def test_a_program_on_an_emulated_card_has_signals_as_usual(self):
         # sh: Python ignores both of itself.
-        done = subprocess.run([os.environ["PEAKBENCH_PROGRAM"], "emulate", "--", "sh", "-c",
+        done = subprocess.run([PEAKBENCH, "emulate", "--", "sh", "-c",
                                "grep SigIgn /proc/self/status"], capture_output=True, text=True, check=False, timeout=TIMEOUT)
         ignored = int(done.stdout.split()[1], 16)
         self.assertEqual(ignored & (1 << 13 - 1 | 1 << 25 - 1), 0, done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,9 +1,7 @@
 """Folders of plugins: --plugins, PEAKBENCH_PLUGINS, and the key `plugins` of a suite; who named which, and how a run is repeated."""
 import json
-import pathlib
 import shutil
 import subprocess
-import unittest
 
 from installation import ProgramTest
 
@@ -139,7 +137,3 @@ class PluginFolders(ProgramTest):
         said = self.peakbench("run", "suites/one.toml", exit_code=2).stderr
         self.assertIn("suites/nowhere: the folder holds no plugin (*.so; named by suites/one.toml:1:12: plugins)", said)
         self.assertIn('plugins: expected a folder, got ""', self.peakbench("run", self.suite([""]), exit_code=2).stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

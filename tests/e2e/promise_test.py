@@ -1,16 +1,13 @@
-"""Promises held against the right reference, with real workers on the CPU.
-
-usage: promise_test.py PROGRAM
-"""
+"""Promises held against the right reference, with real workers on the CPU."""
 
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PROGRAM = pathlib.Path(sys.argv.pop(1))
+from given import PEAKBENCH as PROGRAM
+
 MODEL = "vit-b-16,layers=2,width=48,mlp=64,image=32"
 
 
@@ -57,7 +54,3 @@ class Promises(unittest.TestCase):
         self.assertEqual(reasons["lora"], "the strategy changes what is trained")
         self.assertEqual(reasons["lora,rank=4+checkpointing"], "the run has no case lora,rank=4 to compare with")
         self.assertEqual(reasons["baseline,lr=0.01"], "this case is the reference")
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

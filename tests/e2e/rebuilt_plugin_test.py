@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 import unittest
 
-PROGRAM = os.environ["PEAKBENCH_PROGRAM"]
-BEFORE = pathlib.Path(os.environ["PEAKBENCH_PLANTED_BEFORE"], "planted.so")
-AFTER = pathlib.Path(os.environ["PEAKBENCH_PLANTED_AFTER"], "planted.so")
+from given import PEAKBENCH as PROGRAM, PLANTED_AFTER, PLANTED_BEFORE
+
+BEFORE, AFTER = PLANTED_BEFORE / "planted.so", PLANTED_AFTER / "planted.so"
 MODEL = "vit-b-16,layers=2,width=48,mlp=64,image=32"
 EMULATED = "emulated:h100-80gb"
 
@@ -121,7 +121,3 @@ class RebuiltPlugin(unittest.TestCase):
         self.assertIn("plugin planted.so", compared)
         self.assertIn(sha256(AFTER)[:12], compared)
         self.assertNotIn("vit.so", compared)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 import re
 import signal
 import time
-import unittest
 
 from installation import ProgramTest, wait_for, workers_of
 
@@ -100,7 +99,3 @@ class Rounds(ProgramTest):
         self.assertEqual(self.statuses(), ["ok", "crashed", "ok"])
         self.assertIn("in the throughput worker of round 2 of 3 (memory was measured)", run["cases"][1]["reason"])
         self.assertEqual([len(case["throughput"]["rounds"]) for case in run["cases"]], [3, 1, 3])
-
-
-if __name__ == "__main__":
-    unittest.main()

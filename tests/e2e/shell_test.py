@@ -8,7 +8,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import unittest
 
 from installation import ProgramTest
 
@@ -146,7 +145,3 @@ class Shell(ProgramTest):
         self.assertIn("no-such-browser", self.opens("no-such-browser", exit_code=2).stderr)
         self.assertIn("there is no such page", self.peakbench("open", "page.html", exit_code=2).stderr)
         self.assertIn("nowhere", self.peakbench("open", "nowhere", exit_code=2).stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

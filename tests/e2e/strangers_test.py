@@ -4,8 +4,8 @@ import os
 import pathlib
 import shutil
 import subprocess
-import unittest
 
+from given import PEAKBENCH
 from installation import ProgramTest
 
 ONE = ("run", "--model", "tiny", "--strategy", "baseline")
@@ -312,7 +312,7 @@ class Exports(Strangers):
 
     def traced(self, trace=None, **changes):
         """A run of one case on the emulated card, which has a trace."""
-        program = pathlib.Path(os.environ["PEAKBENCH_PROGRAM"])
+        program = PEAKBENCH
         if not (self.prefix / "traced").exists():
             subprocess.run([program, "run", "--model", "vit-b-16,layers=1", "--strategy", "baseline", "--device", "emulated:h100-80gb",
                             "--repetitions", "0", "--out", self.prefix / "traced"], check=True, capture_output=True)
@@ -346,7 +346,3 @@ class Exports(Strangers):
         self.assertIn("note: ", done.stderr)
         trace.unlink()
         self.fails("export", "out", "--out", "x", says=["no such file"])
-
-
-if __name__ == "__main__":
-    unittest.main()

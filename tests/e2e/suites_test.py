@@ -1,18 +1,15 @@
-"""The bundled suites: each can be planned whole with the bundled plugins, and docs/suites.md names it with its number of cases.
-
-usage: suites_test.py PEAKBENCH
-"""
+"""The bundled suites: each can be planned whole with the bundled plugins, and docs/suites.md names it with its number of cases."""
 
 import json
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import tomllib
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| `(\w+)` \|.*\| (\d+) \|$", re.MULTILINE)
 
@@ -52,7 +49,3 @@ class Suites(unittest.TestCase):
             self.assertEqual([case["id"] for case in asked_cases(suite) if case["decided"]], [], suite.name)
             figures = tomllib.loads(suite.read_text(encoding="utf-8"))["published"]
             self.assertEqual([figure["source"] for figure in figures if "grade" not in figure], [], suite.name)
-
-
-if __name__ == "__main__":
-    unittest.main()

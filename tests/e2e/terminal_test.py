@@ -8,7 +8,6 @@ import struct
 import subprocess
 import termios
 import unicodedata
-import unittest
 
 import output_test
 from installation import TIMEOUT, ProgramTest
@@ -178,7 +177,3 @@ class EveryCommand(OnTerminal):
         line = ["emulate", "--no-lines", "--", "true"]
         self.assertIn("\x1b[33mUsed no card\x1b[0m: ", self.on_terminal(80, line))
         self.assertNotIn("\x1b", self.on_terminal(80, line, NO_COLOR="1"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,12 @@
 """Files that nobody wrote in good faith: each ends in a clear error or is shown as the text it is."""
 import json
 import os
-import pathlib
 import re
 import struct
 import subprocess
-import unittest
 import xml.etree.ElementTree
 
+from given import FAKE_PLUGINS
 from installation import ProgramTest, install
 
 ONE = ("--model", "tiny", "--strategy", "baseline")
@@ -43,7 +42,7 @@ def option(**changes):
 class TextsTest(ProgramTest):
     def setUp(self):
         super().setUp()
-        section = (pathlib.Path(os.environ["PEAKBENCH_FAKE_PLUGINS"]) / "fake_models.so").read_bytes()
+        section = (FAKE_PLUGINS / "fake_models.so").read_bytes()
         self.stamp = json.JSONDecoder().raw_decode(section[section.index(b'"stamp": {') + 9:].decode("latin-1"))[0]
 
     def write(self, name, text):
@@ -333,7 +332,3 @@ class Terminal(TextsTest):
                 xml.etree.ElementTree.fromstring(drawing)
                 inside += 1
         self.assertGreater(inside, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

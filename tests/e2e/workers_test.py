@@ -4,16 +4,14 @@ Its PyTorchs are folders that hold what is looked at (version.py, two libraries)
 """
 
 import json
-import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
-import unittest
 
+from given import FAKE_PLUGINS, PEAKBENCH
 from installation import SOURCE, ProgramTest, wait_for
 
 RUN = ("run", "--model", "tiny", "--strategy", "baseline", "--repetitions", "0", "--device", "cpu", "--out", "out")
@@ -31,7 +29,7 @@ class Workers(ProgramTest):
         super().setUp()
         self.root = self.folder / "site-packages/peakbench"
         (self.root / "bin").mkdir(parents=True)
-        shutil.copy(os.environ["PEAKBENCH_PROGRAM"], self.root / "bin/peakbench")
+        shutil.copy(PEAKBENCH, self.root / "bin/peakbench")
         shutil.copytree(SOURCE / "templates", self.root / "share/peakbench/templates")
         self.program = str(self.root / "bin/peakbench")
         self.stamp = self.built_stamp()
@@ -49,7 +47,7 @@ class Workers(ProgramTest):
 
     @staticmethod
     def built_stamp():
-        library = next(pathlib.Path(os.environ["PEAKBENCH_FAKE_PLUGINS"]).glob("*.so")).read_bytes()
+        library = next(FAKE_PLUGINS.glob("*.so")).read_bytes()
         return json.loads(re.search(rb'"stamp": (\{[^}]*\})', library).group(1))
 
     def make_worker(self, workers, version, git, **facts):
@@ -63,7 +61,7 @@ class Workers(ProgramTest):
         (folder / "lib/libpeakbench_sdk.so").write_bytes(b"")
         (folder / "lib/cmake/Peakbench").mkdir(parents=True)
         (folder / "lib/cmake/Peakbench/PeakbenchConfig.cmake").write_text("", encoding="utf-8")
-        for plugin in pathlib.Path(os.environ["PEAKBENCH_FAKE_PLUGINS"]).glob("*.so"):
+        for plugin in FAKE_PLUGINS.glob("*.so"):
             changed = plugin.read_bytes()
             for old, new in zip(self.here, (version, git), strict=True):
                 changed = changed.replace(old.encode(), new.encode())
@@ -91,7 +89,7 @@ class Workers(ProgramTest):
         (torch / "__init__.py").write_text("raise ImportError('PyTorch is not imported')", encoding="utf-8")
         (torch / "version.py").write_text(f"__version__ = '{version}'\ncuda = {cuda!r}\nhip = {hip!r}\ngit_version = '{git}'\n",
                                           encoding="utf-8")  # fmt: skip
-        library = next(pathlib.Path(os.environ["PEAKBENCH_FAKE_PLUGINS"]).glob("*.so"))
+        library = next(FAKE_PLUGINS.glob("*.so"))
         for name in ("libtorch_cpu.so", "libc10.so", *(("libtorch_cuda.so", "libc10_cuda.so") if cuda else ())):
             shutil.copy(library, torch / "lib" / name)
         return torch
@@ -266,7 +264,7 @@ class Choosing(Workers):
 
     def test_plugins_are_held_to_the_workers_stamp(self):
         self.environment_of(*self.there)
-        built = os.environ["PEAKBENCH_FAKE_PLUGINS"]
+        built = FAKE_PLUGINS
         said = self.peakbench("list", "models", "--plugins", built).stderr
         self.assertIn(f"libtorch_version: plugin has {self.here[0]}, this Peakbench needs {self.there[0]}", said)
         self.assertIn("tiny", self.peakbench("list", "models").stdout)
@@ -823,7 +821,3 @@ class Building(Workers):
         done = subprocess.run([script, "-qec", f"{self.program} workers build", "/dev/null"], cwd=self.folder, env=self.environment(),
                               capture_output=True, timeout=60, check=True, stdin=subprocess.DEVNULL)  # fmt: skip
         self.assertRegex(done.stdout, rb"\r\x1b\[K1 s  \[1/2\] Building CXX object one\r\x1b\[K")
-
-
-if __name__ == "__main__":
-    unittest.main()

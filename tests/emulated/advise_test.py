@@ -1,18 +1,16 @@
-"""`peakbench advise`: its figures are those of the same stacks under `run`, and what it says follows from them.
-
-usage: advise_test.py PEAKBENCH PLANTED    (unlike_baseline.so of tests/worker)
-"""
+"""`peakbench advise`: its figures are those of the same stacks under `run`, and what it says follows from them."""
 
 import json
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-PLANTED = pathlib.Path(sys.argv.pop(1))
+import given
+from given import PEAKBENCH
+
+PLANTED = given.PLANTED.with_name("unlike_baseline.so")
 MODEL = ("--model", "gpt2,layers=2", "--batch", "8", "--seq", "256")
 CARD = "emulated:h100-80gb"
 CASE = "gpt2,layers=2/{}/" + CARD + "/fp32/b8/s256"
@@ -89,7 +87,3 @@ class Advise(unittest.TestCase):
         self.assertIn('unknown card "rtx4090"', self.peakbench("advise", "cpu", "--card", "rtx4090", code=2).stderr)
         self.assertIn('no case "lora"', self.peakbench("advise", "cpu", "lora", code=2).stderr)
         self.assertIn("nowhere", self.peakbench("advise", "nowhere", code=2).stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

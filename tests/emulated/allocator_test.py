@@ -1,20 +1,16 @@
 """Settings of the CUDA allocator: stock PyTorch with PYTORCH_CUDA_ALLOC_CONF and Peakbench with --allocator, on the same emulated card,
 have the same peaks of requested and allocated bytes, and reserve the same but for a segment (measured: to the byte); and what a shell has
 set reaches no case.
-
-usage: allocator_test.py PEAKBENCH
-
-Exit code 77 without the oracle: ci/oracle makes one, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 import parity_test as parity
+from given import ORACLE, PEAKBENCH
 
 CARD, MODEL, STACK, DTYPE = "h100-80gb", "vit-l-16,layers=2", "baseline", "fp32"
 SETTINGS = ("", "expandable_segments:True", "max_split_size_mb:20", "roundup_power2_divisions:[1:2,4:4,>:1]")
@@ -30,7 +26,7 @@ def ours(peakbench, folder, environment):
     command += [part for setting in SETTINGS for part in ("--allocator", setting)]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **environment})
     if done.returncode:
-        sys.exit(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
+        raise AssertionError(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     cases = json.loads((out / "run.json").read_text(encoding="utf-8"))["cases"]
     return {case["allocator"]: case for case in cases}, done.stderr
 
@@ -64,22 +60,12 @@ def problems_of_inherited(peakbench, folder, mine):
     return found + [f"no warning of {name}: {printed}" for name in INHERITED if f"warning: {name}=" not in printed]
 
 
-def main():
-    python, peakbench = os.environ.get("PEAKBENCH_ORACLE"), pathlib.Path(sys.argv[1]).resolve()
-    if not python:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        return 77
+def test_settings_of_the_allocator(tmp_path):
     problems = []
-    with tempfile.TemporaryDirectory() as folder:
-        mine, _ = ours(peakbench, folder, {})
-        for setting in SETTINGS:
-            problems += problems_of(setting, mine[setting], stock(peakbench, python, setting, folder))
-        problems += problems_of_inherited(peakbench, folder, mine)
+    mine, _ = ours(PEAKBENCH, tmp_path, {})
+    for setting in SETTINGS:
+        problems += problems_of(setting, mine[setting], stock(PEAKBENCH, ORACLE, setting, tmp_path))
+    problems += problems_of_inherited(PEAKBENCH, tmp_path, mine)
     if len({tuple(parity.peaks(case["memory"]).values()) for case in mine.values()}) != len(SETTINGS):
         problems.append("two settings have the same peaks: one of them had no effect")
-    print(*(f"WRONG: {problem}" for problem in problems), sep="\n")
-    return 1 if problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    assert not problems

@@ -1,7 +1,5 @@
 """Where the peaks are and what they are made of, on an emulated card: what the tutorial and the reference figures show, why
 strategies help or do not, what each part of a stack saves, and exports that PyTorch's own viewer accepts.
-
-usage: anatomy_test.py PEAKBENCH TORCH_DIR
 """
 
 import json
@@ -14,7 +12,8 @@ import sys
 import tempfile
 import unittest
 
-PEAKBENCH, TORCH_DIR = pathlib.Path(sys.argv.pop(1)).resolve(), pathlib.Path(sys.argv.pop(1))
+from given import PEAKBENCH, TORCH as TORCH_DIR
+
 GIB = 1 << 30
 
 
@@ -172,7 +171,3 @@ class AnatomyTest(unittest.TestCase):
         for trace in (self.folder / "run/cases").glob("*/trace.sqlite"):
             trace.unlink()
         self.assertIn("trace.sqlite", self.peakbench("export", "run", "baseline", exit_code=2).stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,16 +1,13 @@
-"""What a model takes while it is built: a quantised one is never there whole, and the same steps follow.
-
-usage: build_test.py PEAKBENCH
-"""
+"""What a model takes while it is built: a quantised one is never there whole, and the same steps follow."""
 
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH
+
 WIDTH, MLP, LAYERS, VOCABULARY = 512, 2048, 24, 512
 MODEL = f"qwen2.5-0.5b,layers={LAYERS},width={WIDTH},mlp={MLP},heads=8,kv_heads=8,vocabulary={VOCABULARY}"
 VALUES = 4 * WIDTH * WIDTH + 3 * WIDTH * MLP  # of the linear layers of a block
@@ -47,7 +44,3 @@ class Build(unittest.TestCase):
         model, card = "llama-3.1-8b,layers=4", "emulated:t4-16gb,memory=3300MiB"
         self.assertEqual(self.case(model, "lora", card, exit_code=3)["out_of_memory"]["phase"], "build")
         self.assertEqual(self.case(model, "qlora+lora+checkpointing", card)["status"], "ok")
-
-
-if __name__ == "__main__":
-    unittest.main()

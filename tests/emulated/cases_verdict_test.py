@@ -1,7 +1,5 @@
 """How far the figures of a case on an emulated card can be relied on: in run.json, the terminal, the reports, comparisons and gates.
 The truth is stock PyTorch under `peakbench emulate`, and on the CPU.
-
-usage: cases_verdict_test.py PEAKBENCH PLUGINS   (PLUGINS: the folder with the model `routed` and the strategy `counted-sgd`)
 """
 
 import json
@@ -9,12 +7,11 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PLUGINS = pathlib.Path(sys.argv.pop(2)).resolve()
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH, ROUTED as PLUGINS
+
 ORACLE = os.environ.get("PEAKBENCH_ORACLE")
 
 # What routed/routed.cpp is, as one writes it in PyTorch. The batch is drawn where the model is, as the plugin's is.
@@ -198,7 +195,3 @@ class CasesVerdictTest(unittest.TestCase):
         compared = json.loads(self.peakbench("compare", self.folder / "base", self.folder / "new", "--json"))
         self.assertEqual(compared["cases"][0]["figures"]["verdict"], "worse")
         self.peakbench("gate", self.folder / "new", self.folder / "base")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,17 +1,13 @@
-"""What library handles keep is named by PyTorch's own tables; what a plugin keeps is the plugin's.
-
-usage: categories_test.py PEAKBENCH PLANTED      PLANTED: a folder with the strategy keeps-residual, which keeps a copy of each first gradient
-"""
+"""What library handles keep is named by PyTorch's own tables; what a plugin keeps is the plugin's."""
 
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-PLANTED = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH, PLANTED_BEFORE as PLANTED
+
 MODEL = "vit-b-16,layers=2"
 # cuBLAS's for the thread of forward and that of backward, 32 MiB each on Hopper, and 1 MiB of cuBLASLt for each that runs a linear layer
 # with a bias (backward does with checkpointing).
@@ -47,7 +43,3 @@ class Categories(unittest.TestCase):
         """LoRA's peak lies in a product of backward, whichever way this release of PyTorch gives workspaces."""
         (at_peak,) = self.at_peak("emulated:h100-80gb", "lora")
         self.assertIn(at_peak.get("workspace", 0), (*KEPT, 32 << 20))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,9 @@
 """`peakbench trace`: a mistake that fills the card is named by its line, in the first sentence of the terminal and of the page; of a program
 without one nothing is said but where its peak is.
-
-usage: causes_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import html
 import re
-import unittest
 
 from traced_programs import MIB, TracedPrograms, line_with, warm
 
@@ -566,7 +562,3 @@ class Causes(TracedPrograms):
                     self.assertRegex("\n".join(told), re.compile(expected, re.MULTILINE))
                 if name.startswith("a buffer"):
                     self.assertNotIn("inputs are larger", "\n".join(told))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,21 +1,15 @@
 """Python's garbage collector runs in the same iterations whoever looks: what it frees holds memory of the card. The truth is the same
 program on the CPU, without Peakbench; its optimizer works parameter by parameter, as on the CPU.
-
-usage: collector_test.py PEAKBENCH
-
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+from given import ORACLE as PYTHON, PEAKBENCH
 
 # Every iteration leaves a cycle that holds 1 MiB, and does STEP. What is printed: in which iterations a collection began.
 PROGRAM = """
@@ -145,10 +139,3 @@ class Collections(unittest.TestCase):
                 plain, traced = self.emulate("--no-lines"), self.emulate()
                 self.assertEqual(plain, traced)
                 self.assertEqual(truth, traced[0])
-
-
-if __name__ == "__main__":
-    if not PYTHON:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    unittest.main()

@@ -1,21 +1,17 @@
 """Programs that compile kernels of their own, on the emulated card: torch.compile in its modes, Liger's Triton kernels, torchao's optimizers,
 whose step is compiled. They run to their end, nothing is refused, and their memory is what the arithmetic says.
-
-usage: compiled_test.py PEAKBENCH
-Exit code 77 without the oracle's compilers: `ci/oracle --nightly` installs them, PEAKBENCH_ORACLE names the oracle's Python.
 """
 
-import os
 import pathlib
-import sys
 import unittest
 
-import programs_test
+import pytest
 
-COMPILERS = pathlib.Path(os.environ["PEAKBENCH_ORACLE"]).parents[1] / "compilers"
-if not COMPILERS.is_dir():
-    print("SKIP: no Triton; ci/oracle --nightly installs it beside the oracle")
-    sys.exit(77)
+import programs_test
+from given import ORACLE
+
+COMPILERS = pathlib.Path(ORACLE).parents[1] / "compilers"
+pytestmark = pytest.mark.skipif(not COMPILERS.is_dir(), reason="no Triton; ci/oracle --nightly installs it beside the oracle")
 
 # Its activations are most of its memory, and a compiled step keeps fewer of them.
 TRAINED = """
@@ -119,7 +115,3 @@ class CompiledTest(unittest.TestCase):
                 maps = 2 ** int(bits) * 4
                 rounded = sum(-(-size // 512) * 512 for size in (codes, scales, maps))
                 self.assertEqual(self.printed(LOW_BIT, bits), [2 * rounded, 0])
-
-
-if __name__ == "__main__":
-    unittest.main()

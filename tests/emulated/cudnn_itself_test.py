@@ -1,7 +1,5 @@
 """The emulated card's workspaces for attention held to NVIDIA's cuDNN, which says them without a device (cudnn_itself/).
 
-usage: cudnn_itself_test.py PEAKBENCH FORWARD.so IDLE_DRIVER.so [--all]     --all: every configuration and a second card, six minutes
-
 cuDNN is looked for in PEAKBENCH_CUDNN and where CUDA's toolkit has it. PyPI's package does as well, with NVRTC and cuBLAS beside it:
 `pip install --target DIR nvidia-cudnn-cu13==9.19.0.56 nvidia-cublas nvidia-cuda-nvrtc`, PEAKBENCH_CUDNN=DIR/nvidia/cudnn/lib.
 """
@@ -12,22 +10,20 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import unittest
 
+import pytest
+
 import operators
+from given import ALL, CUDNN_FORWARD as FORWARD, CUDNN_IDLE_DRIVER as IDLE_DRIVER, ORACLE as PYTHON, PEAKBENCH
 
 HERE = pathlib.Path(__file__).resolve().parent
-ALL = "--all" in sys.argv[1:] and not sys.argv.remove("--all")
-PEAKBENCH, FORWARD, IDLE_DRIVER = (pathlib.Path(argument).resolve() for argument in (sys.argv.pop(1) for _ in range(3)))
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 # Whose workspaces are modelled (emulator/cudnn/attention.cpp), and the release of PyTorch that comes with it.
 CUDNN, PYTORCH = 91900, "2.11."
 
 
 def skip(why):
-    print(f"SKIP: {why}")
-    sys.exit(77)
+    pytest.skip(why, allow_module_level=True)
 
 
 def find_cudnn():
@@ -41,8 +37,6 @@ def find_cudnn():
     skip(f"no cuDNN {CUDNN // 10000}.{CUDNN // 100 % 100}.{CUDNN % 100} with NVRTC and cuBLASLt of CUDA 13 in PEAKBENCH_CUDNN or /usr/local/cuda*/lib*")
 
 
-if not PYTHON:
-    skip("no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
 if not operators.torch_version().startswith(PYTORCH):
     skip(f"PyTorch {operators.torch_version()} has another cuDNN than {PYTORCH}x")
 FOLDER = find_cudnn()
@@ -74,7 +68,3 @@ class Attention(unittest.TestCase):
     @unittest.skipUnless(ALL, "--all")
     def test_so_does_an_h20_with_fewer_multiprocessors(self):
         self.compare("h20-96gb", "all")
-
-
-if __name__ == "__main__":
-    unittest.main()

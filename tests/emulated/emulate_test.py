@@ -1,7 +1,5 @@
 """`peakbench emulate` as a user meets it: which programs it refuses and why, exit codes, what it prints and writes, and that the
 stand-ins win over vendor libraries beside a program.
-
-usage: emulate_test.py PEAKBENCH CUDA_INCLUDE
 """
 
 import fcntl
@@ -18,8 +16,9 @@ import tempfile
 import termios
 import unittest
 
-CUDA_INCLUDE = pathlib.Path(sys.argv.pop(2))
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import CUDA_INCLUDE, PEAKBENCH
+
+os.environ.pop("CUDA_VISIBLE_DEVICES", None)
 CARDS = pathlib.Path(__file__).parents[2] / "emulator/cards"
 EMULATOR = pathlib.Path(__file__).resolve().parent.parent.parent / "emulator"
 # What a PyTorch for CUDA 12 loads, of those that are called otherwise with CUDA 13.
@@ -560,8 +559,3 @@ class EmulateTest(unittest.TestCase):
         for words in ("no CUDA card that its driver shows", "--device emulated:h100-80gb", "peakbench doctor"):
             self.assertIn(words, done.stderr)
         self.assertFalse((self.folder / "out").exists())
-
-
-if __name__ == "__main__":
-    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    unittest.main()

@@ -1,23 +1,16 @@
 """What an emulated card answers otherwise than a real one would, though no value is unknown: when work is done, what another process
 writes, how a driver packs small allocations. No program that rests on it is `exact`; those beside it that do not, are.
-
-usage: exactness_test.py PEAKBENCH
-
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-import warm_python  # noqa: E402
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
 
 # READ: what the other process does with the tensor `t`, whose values are 3 and 5000.
 SHARED = """
@@ -188,6 +181,11 @@ scores = torch.zeros(4, device="cuda")
 READS
 torch.nn.functional.conv2d(torch.randn(1, 3, 64, 64, device="cuda"), torch.randn(8, 3, 3, 3, device="cuda"))
 """
+
+
+def setUpModule():
+    global WARM
+    WARM = warm_python.served(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]])
 
 
 class ExactnessTest(unittest.TestCase):
@@ -397,11 +395,3 @@ class ExactnessTest(unittest.TestCase):
         self.assertIn("context (0.5 GiB) and NCCL's buffers not included; ", self.answer["sentence"])
         self.emulate(NCCL, "h100-80gb,context=534MiB")
         self.assertIn("context (0.5 GiB) included, NCCL's buffers not; ", self.answer["sentence"])
-
-
-if __name__ == "__main__":
-    if not PYTHON:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as WARM:
-        unittest.main()

@@ -1,8 +1,6 @@
 """`ci/fidelity`, on the emulated card against itself: that what is alike is found alike, that what differs is named, that golden
 records hold the emulation to them, and what is said where there is no card; and `peakbench doctor --context` on an emulated card whose context
 is known.
-
-usage: fidelity_test.py PEAKBENCH
 """
 
 import json
@@ -15,7 +13,8 @@ import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 
@@ -115,7 +114,3 @@ class Context(unittest.TestCase):
         if not any(pathlib.Path("/proc/driver/nvidia/gpus").glob("*")):
             self.assertRegex(self.context(card=None, code=2).stderr, r"^peakbench: doctor --context: there is no nvidia-smi on PATH")
         self.assertRegex(self.context(card=None, code=2, PYTHONPATH="").stderr, re.escape(f"peakbench: {PYTHON} has no package peakbench: install the wheel"))
-
-
-if __name__ == "__main__":
-    unittest.main()

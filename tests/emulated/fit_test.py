@@ -1,7 +1,5 @@
 """`peakbench fit` against `peakbench run`: what it names runs, the next does not, and neither does 2 MiB less.
-
-usage: fit_test.py PEAKBENCH [--brute-force] [-v]
---brute-force: 60 random cells, each beside a run of every batch size, and the least memory of 20, beside every limit below it.
+AgainstBruteForce: 60 random cells, each beside a run of every batch size, and the least memory of 20, beside every limit below it.
 Programs need the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
@@ -12,14 +10,11 @@ import os
 import pathlib
 import random
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-BRUTE_FORCE = "--brute-force" in sys.argv
-if BRUTE_FORCE:
-    sys.argv.remove("--brute-force")
+from given import PEAKBENCH
+
 ORACLE = os.environ.get("PEAKBENCH_ORACLE")
 PATIENCE_S = 600
 MIB = 1 << 20
@@ -342,8 +337,3 @@ class AgainstBruteForce(Fit):
                 self.assertTrue(cell["memory"]["least_memory_note"], f"{cell['id']}: {first} runs, {least} was said")
             print(f"{cell['id']}: {least / MIB:.0f} MiB, {len(limits)} limits {cell['memory']['least_memory_note']}"
                   f"{f', {first / MIB:.0f} MiB run' if first != least else ''}", flush=True)
-
-
-if __name__ == "__main__":
-    # Chosen, not skipped: what skips a part of itself is run again where nothing changed.
-    unittest.main(defaultTest=[one.__name__ for one in Fit.__subclasses__() if (one is AgainstBruteForce) == BRUTE_FORCE])

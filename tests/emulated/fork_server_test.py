@@ -1,7 +1,5 @@
 """Cases whose workers are forked from one that has the libraries loaded: the same records and files as those of workers started
 afresh, one or several at a time, and whatever becomes of the server.
-
-usage: fork_server_test.py PEAKBENCH
 """
 
 import contextlib
@@ -12,15 +10,13 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from records import without_volatile  # noqa: E402
+from given import PEAKBENCH
+from records import without_volatile
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 # Two cards; one where the larger batch does not fit, so that a second worker looks for what it needs; settings of CUDA.
 CASES = ["--model", "vit-b-16", "--device", "emulated:h100-80gb", "--device", "emulated:t4-16gb,memory=3GiB", "--batch", "1,16",
          "--strategy", "baseline", "--strategy", "fused-in-backward", "--strategy", "lora", "--cudnn", "off",
@@ -152,7 +148,3 @@ class ForkServerTest(unittest.TestCase):
         whole, _, _ = self.finish(self.start("cut", "--jobs", "2", "--resume"), "cut")
         plain, _, _ = self.finish(self.start("plain", "--jobs", "1"), "plain")
         self.assertEqual(whole["cases"], plain["cases"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,4 @@
-"""emulator/generate.py on a LibTorch that imports what the stand-ins do not cover: it is named, and never answered by a guess.
-
-usage: generate_test.py TORCH_DIR
-"""
+"""emulator/generate.py on a LibTorch that imports what the stand-ins do not cover: it is named, and never answered by a guess."""
 
 import json
 import pathlib
@@ -11,7 +8,8 @@ import sys
 import tempfile
 import unittest
 
-TORCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import TORCH
+
 EMULATOR = pathlib.Path(__file__).resolve().parent.parent.parent / "emulator"
 
 
@@ -85,7 +83,3 @@ class GenerateTest(unittest.TestCase):
         self.assertIn("cudaGetDeviceProperties_v2", libraries["runtime"]["functions"])
         self.assertNotIn("cudaLogsCurrent", libraries["runtime"]["functions"])
         self.assertNotIn("cudnn", libraries, "one library for every CUDA")
-
-
-if __name__ == "__main__":
-    unittest.main()

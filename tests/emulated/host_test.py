@@ -1,7 +1,5 @@
 """What this machine lacks is said to be the machine's, by real workers: never the card's out of memory, never a trace that does
 not add up; and --resume ends with the figures of a run that nothing disturbed.
-
-usage: host_test.py PEAKBENCH
 """
 
 import json
@@ -10,11 +8,11 @@ import pathlib
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH
+
 MIB, GIB = 1 << 20, 1 << 30
 CARD = ["--model", "vit-b-16,layers=1", "--device", "emulated:h100-80gb"]
 CPU = ["--model", "vit-b-16,layers=1", "--steps", "1", "--warmup", "0", "--threads", "1"]
@@ -119,7 +117,3 @@ class HostTest(unittest.TestCase):
         self.failed_by_host(case, "No space left on device; free some space")
         again = self.run_case(*CARD, "--resume", out="after")
         self.assertEqual(self.figures(again), self.figures(self.run_case(*CARD, out="undisturbed")))
-
-
-if __name__ == "__main__":
-    unittest.main()

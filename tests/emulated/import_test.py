@@ -1,19 +1,14 @@
 """A memory snapshot of stock PyTorch, imported: the peak, what was reserved, and what each line of the script holds there are what PyTorch
 itself counted meanwhile, from the first allocation on and from the middle, with every setting of the allocator, in each protocol of pickle.
-
-usage: import_test.py PEAKBENCH
-
-Exit code 77 without the oracle: ci/oracle makes one, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import os
-import pathlib
 import pickle
 import sqlite3
 import subprocess
-import sys
-import tempfile
+
+from given import ORACLE, PEAKBENCH
 
 CARD = "h100-80gb"
 # The snapshot is made by the script, which says what PyTorch counted. Sizes are no multiples, and of those that no block is split for.
@@ -62,14 +57,14 @@ def record(peakbench, python, folder, when, stacks, allocator):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, timeout=120)
     lines = [line for line in done.stdout.splitlines() if line.startswith("FIGURES")]
     if done.returncode or not lines:
-        sys.exit(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
+        raise AssertionError(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     return snapshot, [int(word) for word in lines[0].split()[1:]]
 
 
 def imported(peakbench, snapshot, out):
     done = subprocess.run([peakbench, "import", snapshot, "--output", out], capture_output=True, text=True, timeout=120)
     if done.returncode:
-        sys.exit(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
+        raise AssertionError(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     run = json.loads((out / "run.json").read_text(encoding="utf-8"))
     return run, sqlite3.connect(out / run["cases"][0]["ranks"][0]["trace"])
 
@@ -141,21 +136,10 @@ def problems_of_protocols(peakbench, folder, snapshot):
     return found
 
 
-def main():
-    python = os.environ.get("PEAKBENCH_ORACLE", "")
-    if not python:
-        print("SKIP: no oracle; ci/oracle makes one, PEAKBENCH_ORACLE names its Python")
-        return 77
+def test_import(tmp_path):
     found = []
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(scratch)
-        for when, stacks, allocator in RUNS:
-            problems, snapshot = problems_of(sys.argv[1], python, folder, when, stacks, allocator)
-            found += problems
-        found += problems_of_protocols(sys.argv[1], folder, snapshot)
-    print("\n".join(found) or "ok")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    for when, stacks, allocator in RUNS:
+        problems, snapshot = problems_of(PEAKBENCH, ORACLE, tmp_path, when, stacks, allocator)
+        found += problems
+    found += problems_of_protocols(PEAKBENCH, tmp_path, snapshot)
+    assert not found

@@ -1,7 +1,4 @@
-"""What a program does with a number, by its source, against the program itself: run with several numbers, it asks the same of the card or not.
-
-usage: number_use_test.py [-v]
-"""
+"""What a program does with a number, by its source, against the program itself: run with several numbers, it asks the same of the card or not."""
 
 import ast
 import contextlib
@@ -15,9 +12,7 @@ import types
 import unittest
 from unittest import mock
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "emulator/core"))
-import number_use  # noqa: E402
+import number_use
 
 RUN = "class Run:\n    def step(self):\n        self.right = x.sum().item()  #here\n"
 RUN_N = RUN.replace("right", "n")
@@ -244,6 +239,15 @@ def asked_by_both(text, other, read):
     return card.asked
 
 
+@contextlib.contextmanager
+def as_script(file, others=None):
+    """As in a process that was started with this file, and without the modules of this test."""
+    with mock.patch.object(sys.modules["__main__"], "__file__", file), mock.patch.dict(sys.modules, others or {}):
+        for name in ("number_use", __name__):
+            sys.modules.pop(name, None)
+        yield
+
+
 def flags(text, is_script=True, others=None):
     line = text[: text.index("#here")].count("\n") + 1
     there = [node for node in ast.walk(ast.parse(text)) if getattr(node, "lineno", 0) == line]
@@ -251,9 +255,7 @@ def flags(text, is_script=True, others=None):
     with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
         file.write("import torch\n" + text)
         file.flush()
-        script = file.name if is_script else "/somewhere/else.py"
-        with mock.patch.object(sys.modules["__main__"], "__file__", script), mock.patch.dict(sys.modules, others or {}):
-            sys.modules.pop("number_use", None)  # in a program it is no module
+        with as_script(file.name if is_script else "/somewhere/else.py", others):
             return number_use.number_use(file.name, read.lineno + 1, read.end_lineno + 1, read.col_offset, read.end_col_offset)
 
 
@@ -307,8 +309,7 @@ class NumberUse(unittest.TestCase):
         self.assertTrue(flags(text) & number_use.FLAGS["only_logged"])
         with mock.patch.object(number_use, "is_script", return_value=False):
             self.assertFalse(flags(text) & number_use.FLAGS["only_logged"])
-        with tempfile.NamedTemporaryFile(suffix=".py") as file, mock.patch.object(sys.modules["__main__"], "__file__", file.name), mock.patch.dict(sys.modules):
-            sys.modules.pop("number_use")
+        with tempfile.NamedTemporaryFile(suffix=".py") as file, as_script(file.name):
             sys.modules["__mp_main__"] = sys.modules["__main__"]  # by multiprocessing
             self.assertTrue(number_use.is_script(file.name))
             sys.modules["train"] = types.SimpleNamespace(__file__=file.name)
@@ -343,8 +344,7 @@ class NumberUse(unittest.TestCase):
             before = gc.get_count()[0]
             names = {}
             exec(code, names)
-            with mock.patch.object(sys.modules["__main__"], "__file__", file.name), mock.patch.dict(sys.modules):
-                sys.modules.pop("number_use", None)
+            with as_script(file.name):
                 found = names["number_use"](file.name, 1, 1, 8, 16)
             names.clear()
             left = gc.get_count()[0] - before
@@ -357,7 +357,3 @@ class NumberUse(unittest.TestCase):
             file.flush()
             self.assertEqual(number_use.number_use(file.name, 1, 1, 0, 1), 0)
         self.assertEqual(number_use.number_use("/no/such/file.py", 1, 1, 0, 1), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

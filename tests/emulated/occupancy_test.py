@@ -3,8 +3,6 @@
 Truth: the temporary storage of torch.sort from CUB's source (dispatch_radix_sort.cuh, tuning_radix_sort.cuh), with registers and shared
 memory as `cuobjdump -res-usage` prints them of PyTorch 2.11's own library; and of kernels compiled here, what ptxas says (-Xptxas -v).
 
-usage: occupancy_test.py PEAKBENCH
-
 Without the oracle (ci/oracle makes it, PEAKBENCH_ORACLE names its Python) or nvcc, the tests that need them are left out.
 """
 
@@ -18,7 +16,8 @@ import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH
+
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 NVCC = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
 
@@ -207,7 +206,3 @@ class Occupancy(unittest.TestCase):
             subprocess.run(build, check=True)
             _, answer = emulate("a100-80gb", "-c", ASK, library)
             self.assertIn("no machine code for this card", json.dumps(answer["verdict"]["conditions"]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """What `peakbench run` says of cases on an emulated card: peaks that are known, out of memory, very large models, which
 attention a card takes, and that no figure looks like a measurement of a real one.
-
-usage: outcomes_test.py PEAKBENCH
 """
 
 import json
@@ -9,11 +7,11 @@ import pathlib
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH
+
 GIB = 1 << 30
 
 
@@ -148,7 +146,3 @@ class OutcomesTest(unittest.TestCase):
             own, allocated = trace.execute("SELECT s.name, p.allocated_bytes FROM trace t JOIN spaces s ON s.id = t.own_space "
                                            "JOIN peaks p ON p.space = t.own_space").fetchone()
         self.assertEqual((own, allocated), ("cuda:1", found["peak_allocated_bytes"]))
-
-
-if __name__ == "__main__":
-    unittest.main()

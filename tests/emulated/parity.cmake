@@ -1,10 +1,10 @@
 # Peakbench on an emulated card: against stock PyTorch on the same card (skipped without the oracle), what its results say,
 # the comparison with a real card, what becomes of a case where this machine lacks something, and stock PyTorch's own snapshots.
-foreach(_suite parity allocator outcomes fidelity host import)
-  add_test(NAME emulated.${_suite} COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/${_suite}_test.py $<TARGET_FILE:peakbench>)
-  set_tests_properties(emulated.${_suite} PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900)
+foreach(_suite allocator outcomes fidelity host import)
+  peakbench_python_test(emulated.${_suite} ${_suite}_test.py PROPERTIES TIMEOUT 900)
 endforeach()
-set_tests_properties(emulated.parity PROPERTIES COST 300)
+add_test(NAME emulated.parity COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/parity_test.py $<TARGET_FILE:peakbench>)
+set_tests_properties(emulated.parity PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 TIMEOUT 900 COST 300)
 
 # The same of plugins that are not bundled: the examples that tests/parity builds, and what tests/worker plants.
 add_test(NAME emulated.plugins_parity COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/parity_test.py $<TARGET_FILE:peakbench>

@@ -1,14 +1,9 @@
 """What a program asks of CUDA itself, past PyTorch's operators: copies and fills, graphs, other processes, wrong arguments.
 
 Truth: what CUDA does with the same calls by its documentation. Each program asserts the values that a card would give.
-
-usage: past_pytorch_test.py PEAKBENCH
-
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -16,10 +11,8 @@ import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-import warm_python  # noqa: E402
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
 
 ASKED = """
 import ctypes, torch
@@ -157,6 +150,11 @@ torch.empty(40 << 30, dtype=torch.uint8, device="cuda")
 """
 
 
+def setUpModule():
+    global WARM
+    WARM = warm_python.served(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]])
+
+
 class PastPyTorch(unittest.TestCase):
     def emulate(self, text, *arguments, python=None, card="a100-80gb"):
         with tempfile.TemporaryDirectory(prefix="peakbench-past-") as folder:
@@ -243,11 +241,3 @@ class PastPyTorch(unittest.TestCase):
         self.assertGreater(len(libraries), 10)
         self.emulate(NULLS, *libraries, python=sys.executable)
         self.assertEqual(self.printed, "")
-
-
-if __name__ == "__main__":
-    if not PYTHON:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as WARM:
-        unittest.main()

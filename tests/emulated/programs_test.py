@@ -1,22 +1,15 @@
 """Programs of stock PyTorch that an emulated card must take as a real one does: factorisations, recurrent networks, tensors shared
 between processes. They run to their end, nothing is refused, and what is not modelled is named.
-
-usage: programs_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-if "PEAKBENCH_ORACLE" not in os.environ:
-    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-    sys.exit(77)
+from given import ORACLE, PEAKBENCH
 
 FACTORISATIONS = """
 import torch
@@ -177,7 +170,7 @@ class ProgramsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="peakbench-programs-") as folder:
             program, out = pathlib.Path(folder) / "program.py", pathlib.Path(folder) / "took.json"
             program.write_text(text)
-            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", os.environ["PEAKBENCH_ORACLE"], *before, program]
+            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", ORACLE, *before, program]
             environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton",
                            "TORCHINDUCTOR_COMPILE_THREADS": "1", **more}  # fmt: skip
             done = subprocess.run(list(map(str, [*command, *arguments])), capture_output=True, text=True, env=environment)
@@ -259,7 +252,3 @@ class ProgramsTest(unittest.TestCase):
         self.assertEqual([process["finished"] for process in self.took["processes"]].count(False), 1, self.said)
         self.assertEqual((self.verdict, self.took["verdict"]["reasons"]), ("exact", []))
         self.assertIn("attempt 0 of elastic training failed and was ended; another followed", self.took["verdict"]["notes"])
-
-
-if __name__ == "__main__":
-    unittest.main()

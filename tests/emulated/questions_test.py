@@ -1,23 +1,14 @@
-"""docs/questions.md: every command in it, typed as it stands there, answers with the line that is shown below it.
-
-usage: questions_test.py PEAKBENCH           those that take seconds
-       questions_test.py PEAKBENCH --all     those marked `slow` too
-
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
-"""
+"""docs/questions.md: every command in it, typed as it stands there, answers with the line that is shown below it."""
 
 import os
 import pathlib
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-ALL = "--all" in sys.argv and not sys.argv.remove("--all")
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+from given import ALL, ORACLE as PYTHON, PEAKBENCH
+
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/questions.md"
 FAILS = {"gate": 4, "does not fit": 3}  # by a word of the command or of its answer
 
@@ -47,10 +38,3 @@ class Questions(unittest.TestCase):
                     expected = next((code for word, code in FAILS.items() if word in commands + answer), 0)
                     self.assertEqual(done.returncode, expected, said)
                     self.assertIn(" ".join(answer.split()), " ".join(said.split()))
-
-
-if __name__ == "__main__":
-    if not PYTHON or not shutil.which(PYTHON):
-        print("SKIP: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    unittest.main()

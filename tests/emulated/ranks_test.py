@@ -1,8 +1,5 @@
 """Programs of two ranks on emulated cards, with stock PyTorch: what the ranks tell each other is true, what they take is the same in every
 run, also where threads are delayed at random, and a rank alone in a world that it only pretends is told apart.
-
-usage: ranks_test.py PEAKBENCH [--often]: ten runs instead of three
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
@@ -10,17 +7,12 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-RUNS = 10 if "--often" in sys.argv else 3
-sys.argv = [word for word in sys.argv if word != "--often"]
-if "PEAKBENCH_ORACLE" not in os.environ:
-    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-    sys.exit(77)
-PYTHON = os.environ["PEAKBENCH_ORACLE"]
+from given import ALL, ORACLE as PYTHON, PEAKBENCH
+
+RUNS = 10 if ALL else 3
 CASES = pathlib.Path(__file__).resolve().parent / "ranks_cases.py"
 LIGHTNING = CASES.with_name("lightning_program.py")
 COMPILERS = pathlib.Path(PYTHON).parents[1] / "compilers"
@@ -262,7 +254,3 @@ class RanksTest(unittest.TestCase):
             self.assertIn("NCCL: rank 0 of 8 alone, the others taken to be like it", names)
             self.assertEqual(self.took["verdict"]["kind"], "exact if", self.said)
             self.assertIn("rank 0 of 8 alone", " ".join(self.took["verdict"]["conditions"]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,8 +2,6 @@
 workspaces for attention. Those for convolutions, which the record also has, are not modelled.
 What docs/real_card.md says of it is compared with the record.
 
-usage: real_card_test.py PEAKBENCH [--all]     --all: also every strategy, on models of two layers (a minute)
-
 docs/real_card.md says what was measured and how.
 """
 
@@ -14,15 +12,13 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import operators
+from given import ALL, PEAKBENCH
 
 HERE = pathlib.Path(__file__).resolve().parent
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-ALL = "--all" in sys.argv[1:] and not sys.argv.remove("--all")
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 RECORD = json.loads((HERE / "real_card/h200-141gb.json").read_text(encoding="utf-8"))
 CARD = f"emulated:{RECORD['emulated_card']}"
@@ -178,7 +174,3 @@ class Programs(unittest.TestCase):
             for sample, parts in took[name].items():
                 for ours, there in zip(parts, RECORD["operators"][name][sample], strict=True):
                     self.assertTrue(all(one <= other for one, other in zip(ours, there)), (name, sample, ours, there))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,8 +1,4 @@
-"""`peakbench train.py`: whether it fits, the peak, what fills it and one thing to try, in at most 14 lines.
-
-usage: script_test.py PEAKBENCH [-v]
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
-"""
+"""`peakbench train.py`: whether it fits, the peak, what fills it and one thing to try, in at most 14 lines."""
 import fcntl
 import json
 import os
@@ -12,16 +8,12 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-ORACLE = os.environ.get("PEAKBENCH_ORACLE")
-if not ORACLE:
-    print("SKIP: no oracle")
-    sys.exit(77)
+from given import ORACLE, PEAKBENCH
+
 PATIENCE_S = 200
 
 TRAIN = """
@@ -243,7 +235,3 @@ class Script(unittest.TestCase):
         for label in ("Peak", "By category", "Filled by", "Try"):
             self.assertIn(f"\n\x1b[36m{label}\x1b[0m: ", seen)
         self.assertLessEqual(max(len(line) for line in re.sub(r"\x1b\[\d+m", "", seen).split("\n")), 80)
-
-
-if __name__ == "__main__":
-    unittest.main()

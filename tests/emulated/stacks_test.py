@@ -1,21 +1,17 @@
 """Every strategy alone, every pair and torchtune's whole stack, on an emulated card: each case ends ok, or is a conflict that
 manifests declare, or lacks what a model's manifest says it lacks. A stack is never without effect, none ends a worker, and no
 promise is refuted by what the steps did.
-
-usage: stacks_test.py PEAKBENCH [--triples]      --triples: every stack of three as well, some thousand cases
 """
 
 import itertools
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-if TRIPLES := "--triples" in sys.argv:
-    sys.argv.remove("--triples")
+from given import ALL, PEAKBENCH
+
 TORCHTUNE = ("checkpointing", "fused-in-backward", "activation-offload", "adamw-8bit", "chunked-cross-entropy")
 TORCHTUNE_ADAPTERS = ("checkpointing", "activation-offload", "lora", "qlora", "adamw-8bit", "chunked-cross-entropy")
 # So many at a time, that a run folder stays small.
@@ -56,7 +52,7 @@ class Stacks(unittest.TestCase):
 
     def stacks(self):
         found = {}
-        sizes = (1, 2, 3) if TRIPLES else (1, 2)
+        sizes = (1, 2, 3) if ALL else (1, 2)
         asked = [names for size in sizes for names in itertools.combinations(self.ids, size)]
         for names in [*asked, TORCHTUNE, TORCHTUNE_ADAPTERS]:
             stack = sorted({*names, *self.needed(*names)})
@@ -90,7 +86,3 @@ class Stacks(unittest.TestCase):
         if bad:
             self.fail(f"{len(bad)} of {len(cases)}:\n" + "\n".join(bad))
         print(f"{len(self.ids)} strategies, {len(stacks)} stacks ok")
-
-
-if __name__ == "__main__":
-    unittest.main()

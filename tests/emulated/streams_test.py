@@ -1,23 +1,16 @@
 """What a card's streams do to PyTorch's allocator: where they are late, a block that another stream has used is not handed out again
 before the host has waited. By its documented rules the reserved bytes can be told beforehand.
-
-usage: streams_test.py PEAKBENCH
-
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
-import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-import warm_python  # noqa: E402
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
+
 BLOCK = 64 << 20
 PROGRAM = f"""
 import torch
@@ -40,6 +33,11 @@ torch.cuda.synchronize()
 second = block()
 reserved(first, second)
 """
+
+
+def setUpModule():
+    global WARM
+    WARM = warm_python.served(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]])
 
 
 class StreamsTest(unittest.TestCase):
@@ -70,11 +68,3 @@ class StreamsTest(unittest.TestCase):
 
     def test_late_and_without_memory_the_allocator_waits(self):
         self.assertEqual(self.emulate("h100-80gb,streams=late,memory=100MiB", exit_code=1), [1])  # no card has room for the second
-
-
-if __name__ == "__main__":
-    if not PYTHON:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]]) as WARM:
-        unittest.main()

@@ -1,8 +1,4 @@
-"""Programs in a suite: run as `peakbench trace` runs one, each its own case of one run, which every command over runs takes.
-
-usage: suite_programs_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
-"""
+"""Programs in a suite: run as `peakbench trace` runs one, each its own case of one run, which every command over runs takes."""
 
 import json
 import os
@@ -11,16 +7,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-if "PEAKBENCH_ORACLE" not in os.environ:
-    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-    sys.exit(77)
-PYTHON = os.environ["PEAKBENCH_ORACLE"]
+from given import ORACLE as PYTHON, PEAKBENCH
+
 CARD = "emulated:h100-80gb"
 PATIENCE_S = 120
 
@@ -287,7 +279,3 @@ class SuitePrograms(unittest.TestCase):
         self.assertIn("the program ended with exit code 1", failed)
         (self.folder / "broken.json").write_text(json.dumps({**took, "verdict": {"kind": "sure"}}), encoding="utf-8")
         self.assertIn("broken.json: /verdict/kind", self.peakbench("gate", "took.json", "broken.json", code=2).stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,9 @@
 """`peakbench trace`: what memory is called. Of each program, in closed form: communication of ranks, CUDA graphs, ranges that the program names, and
 what PyTorch's own tracker of memory by component takes for something else (torch/cuda/memory_component_tracker.py).
-
-usage: trace_categories_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import subprocess
-import unittest
 
 from traced_programs import MIB, PEAKBENCH, OneProgram, line_with, warm
 
@@ -369,7 +365,3 @@ class Steps(OneProgram):
         self.assertRegex(done.stderr, r"--steps: process \d+ had 0 steps and none of these: all of its trace stays\.")
         self.assertEqual(self.case("short")["memory"]["peak_allocated_bytes"], 4 * MIB)
         self.assertEqual(self.case("short")["id"].split("/")[1], "short.py")
-
-
-if __name__ == "__main__":
-    unittest.main()

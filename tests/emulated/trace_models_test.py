@@ -1,13 +1,9 @@
 """`peakbench trace` of stock training scripts of whole models: the categories at the peak are those of our own plugins' cases to the byte, but
 for what the scripts do otherwise. docs/programs.md has the table.
-
-usage: trace_models_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import subprocess
-import unittest
 
 from traced_programs import PEAKBENCH, PYTHON, TracedPrograms
 
@@ -74,7 +70,3 @@ class Models(TracedPrograms):
 
     def test_qwen(self):
         self.check(QWEN, {"input": -2 * 256 * 8}, "qwen2.5-0.5b", "--seq", "256")
-
-
-if __name__ == "__main__":
-    unittest.main()

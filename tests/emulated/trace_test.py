@@ -1,8 +1,5 @@
 """`peakbench trace`: the anatomy of unchanged programs. The peak is PyTorch's own; what fills it is told by the line that planted it; the
 categories are those of our own plugin's case.
-
-usage: trace_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
@@ -457,7 +454,3 @@ subprocess.run([sys.executable, "-c", "import torch"], check=True)
         for command, code in (("compare", 0), ("gate", 4)):
             done = subprocess.run([PEAKBENCH, command, "base", "now"], cwd=self.folder, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

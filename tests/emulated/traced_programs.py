@@ -1,36 +1,26 @@
-"""Programs that are run by `peakbench trace`, and what became of them. For tests of other files: takes PEAKBENCH from the command line, and
-skips all where there is no oracle."""
+"""Programs that are run by `peakbench trace`, and what became of them. For tests of other files, which are
+skipped where there is no oracle."""
 
-import atexit
-import contextlib
 import functools
 import json
 import os
 import pathlib
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-if "PEAKBENCH_ORACLE" not in os.environ:
-    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-    sys.exit(77)
-PACKAGES = pathlib.Path(__file__).resolve().parents[2] / "python"
-sys.path.insert(0, str(PACKAGES.parent / "tests/support"))
-import warm_python  # noqa: E402
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
 
-PYTHON = os.environ["PEAKBENCH_ORACLE"]
+PACKAGES = pathlib.Path(__file__).resolve().parents[2] / "python"
 MIB = 1 << 20
 
 
 @functools.cache
 def warm():
     """A Python that programs are forked from."""
-    servers = contextlib.ExitStack()
-    atexit.register(servers.close)
-    return servers.enter_context(warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], imports=warm_python.TRAINING))
+    return warm_python.served(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], imports=warm_python.TRAINING)
 
 
 def line_with(text, mark):

@@ -1,7 +1,5 @@
 """The values library of a PyTorch of another version, as `peakbench emulate` compiles it, and the tracer, as `peakbench trace` does: what a
 compiler may do to the call, and what is left behind. The PyTorch is nothing but its files, and compilers are scripts.
-
-usage: values_library_test.py PEAKBENCH
 """
 
 import os
@@ -17,7 +15,9 @@ import time
 import unittest
 import unittest.mock
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+from given import PEAKBENCH
+
+os.environ.pop("CUDA_VISIBLE_DEVICES", None)
 COMPILING = "compiling the values library for PyTorch 2.99.0+cu130 (once"
 # What follows `-o` is what it is to write to.
 OUTPUT = 'for word; do out=$word; done; echo $$ >> "$0.calls"\n'
@@ -206,8 +206,3 @@ def is_running(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-if __name__ == "__main__":
-    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    unittest.main()

@@ -1,9 +1,5 @@
 """Values of small tensors on an emulated card, and the verdict that a result ends in: what comes from the host is what the CPU says,
 and what does not is known to be unknown.
-
-usage: values_test.py PEAKBENCH
-
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
@@ -13,16 +9,14 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
 import unittest.mock
 
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
+
 CASES = pathlib.Path(__file__).resolve().parent / "values_cases.py"
-sys.path.insert(0, str(CASES.parents[1] / "support"))
-import warm_python  # noqa: E402
 
 
 def float32(number):
@@ -39,6 +33,11 @@ def line(count):
     """From 0 to 1: the first half from the start, the second from the end."""
     step = float32(1 / (count - 1))
     return [float32(step * i) if i < count // 2 else float32(1 - step * (count - i - 1)) for i in range(count)]
+
+
+def setUpModule():
+    global WARM
+    WARM = warm_python.served(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], imports=("torch", "torchvision"))
 
 
 class ValuesTest(unittest.TestCase):
@@ -414,11 +413,3 @@ class ValuesTest(unittest.TestCase):
             done = subprocess.run([PEAKBENCH, "emulate", *options, "--", "true"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
-
-
-if __name__ == "__main__":
-    if not PYTHON:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], imports=("torch", "torchvision")) as WARM:
-        unittest.main()

@@ -1,24 +1,17 @@
-"""tests/support/warm_python.py: programs that are forked say what they would have said in a Python of their own, and end so.
-
-usage: warm_python_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
-"""
+"""tests/support/warm_python.py: programs that are forked say what they would have said in a Python of their own, and end so."""
 
 import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-PEAKBENCH = Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-import warm_python  # noqa: E402
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
 
 SAYS = """
 import os, sys
@@ -45,6 +38,11 @@ print(os.getpid(), flush=True)
 time.sleep(60)
 """
 PEAK = IS_WARM + "; import torch; x = torch.ones(1000, 1000, device='cuda') * 2; print(torch.cuda.max_memory_allocated(), x.sum().item())"
+
+
+def setUpModule():
+    global WARM
+    WARM = warm_python.served(PYTHON, [[]])
 
 
 class WarmPython(unittest.TestCase):
@@ -134,11 +132,3 @@ class WarmPython(unittest.TestCase):
                 self.assertEqual(said.splitlines()[0], str(python == warm))
                 records.append((said.splitlines()[1], record["verdict"], process["devices"], process["read_backs"], process["computing"], "peak.py:1" in told))
             self.assertEqual(*records)
-
-
-if __name__ == "__main__":
-    if not PYTHON:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    with warm_python.serving(PYTHON, [[]]) as WARM:
-        unittest.main()

@@ -1,18 +1,15 @@
-"""What a step makes a card do: FLOPs against torch.utils.flop_counter on stock PyTorch's own steps, and closed forms.
-
-usage: work_test.py PEAKBENCH [-v]
-"""
+"""What a step makes a card do: FLOPs against torch.utils.flop_counter on stock PyTorch's own steps, and closed forms."""
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
+from given import PEAKBENCH
+
 HERE = pathlib.Path(__file__).resolve().parent
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 ORACLE = os.environ.get("PEAKBENCH_ORACLE")
 STEPS = 3
 SEQUENCE = 128
@@ -145,7 +142,3 @@ class Card(unittest.TestCase):
         work = self.work("baseline", "--repetitions", 0, device="cpu")
         self.assertNotIn("kernel_launches", work)
         self.assertIsNone(work["bound"])
-
-
-if __name__ == "__main__":
-    unittest.main()

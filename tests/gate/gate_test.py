@@ -9,8 +9,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-PROGRAM = os.environ["PEAKBENCH_PROGRAM"]
-BEFORE, AFTER = os.environ["PEAKBENCH_PLANTED_BEFORE"], os.environ["PEAKBENCH_PLANTED_AFTER"]
+from given import PEAKBENCH as PROGRAM, PLANTED_AFTER as AFTER, PLANTED_BEFORE as BEFORE
+
 CASES = ["--model", "vit-b-16,layers=2", "--strategy", "baseline", "--strategy", "planted-bytes",
          "--device", "emulated:h100-80gb"]
 PLANTED = "vit-b-16,layers=2/planted-bytes/emulated:h100-80gb/fp32/b1"
@@ -178,7 +178,3 @@ class GateTest(unittest.TestCase):
             done = self.gate("base", "new", *arguments, exit_code=2)
             self.assertIn(says, done.stderr)
             self.assertTrue(done.stderr.startswith("peakbench: "), done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,13 +2,10 @@
 steps are timed by the card's own events. Under `peakbench emulate`, where there is no time, the rehearsal."""
 
 import os
-import pathlib
 import sqlite3
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "worker"))
-from real_worker import DECODER, LAYERS, MODEL, WorkerTest  # noqa: E402
+from real_worker import DECODER, LAYERS, MODEL, WorkerTest
 
 STACKS = ((), ("fused-in-backward",), ("lora",), ("lora", "fused-in-backward"))
 IS_EMULATED = "PEAKBENCH_EMULATED_CARD" in os.environ
@@ -44,7 +41,3 @@ class Card(WorkerTest):
         self.assertEqual(result["throughput"]["clock"], "cuda_event")
         self.assertEqual(len(result["throughput"]["step_times_ns"]), 5)
         self.assertGreater(min(result["throughput"]["step_times_ns"]), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

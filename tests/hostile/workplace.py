@@ -10,9 +10,10 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tests/e2e"))
+sys.path.insert(0, str(SOURCE / "tests/support"))
 
-from installation import install  # noqa: E402  (tests/e2e)
+import given  # noqa: E402
+from installation import install  # noqa: E402
 
 MODEL = "vit-b-16,layers=1,width=48,mlp=64,image=32"
 CARD = "emulated:t4-16gb"
@@ -70,7 +71,7 @@ class Workplace:
     def __init__(self, program, fake_plugins):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="peakbench-hostile-"))
         self.real = str(program)
-        os.environ.update(PEAKBENCH_PROGRAM=str(program), PEAKBENCH_FAKE_PLUGINS=str(fake_plugins))
+        given.PEAKBENCH, given.FAKE_PLUGINS = program, fake_plugins
         install(self.root / "installed")
         self.program = str(self.root / "installed/bin/peakbench")
         self.plugins = pathlib.Path(fake_plugins)

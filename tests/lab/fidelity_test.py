@@ -1,6 +1,6 @@
 """lab/fidelity.py: the page of a file of records and of a run, its grades and causes, and what is said of wrong input.
 
-usage: fidelity_test.py [--update]    writes the expected page, page.md, anew
+lab/fidelity.py tests/lab/records.json --out tests/lab/page.md writes the expected page anew.
 """
 
 import json
@@ -10,11 +10,10 @@ import sys
 import tempfile
 import unittest
 
+import fidelity
+
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPT = HERE.parent.parent / "lab/fidelity.py"
-sys.path.insert(0, str(SCRIPT.parent))
-import fidelity  # noqa: E402
-
 GIB = 2**30
 CASE = {"model": "vit-l-16", "strategy": "baseline", "dtype": "fp32", "batch_size": 8}
 
@@ -168,9 +167,3 @@ class Pages(unittest.TestCase):
         self.assertIn("run.json: this run has no graded figure", self.call(self.folder / "run", code=2))
         self.write("run/run.json", {**run(), "cases": [{}]})
         self.assertIn("run.json: expected a run of this version of Peakbench", self.call(self.folder / "run", code=2))
-
-
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--update"]:
-        sys.exit(subprocess.run([sys.executable, "-B", SCRIPT, HERE / "records.json", "--out", HERE / "page.md"]).returncode)
-    unittest.main()

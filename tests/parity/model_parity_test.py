@@ -1,8 +1,6 @@
 """The models' plugins against their reference implementations, tiny and on the CPU: the same weights and batch give the same
 outputs, loss and gradients to the bit; forward and backward make the same allocations in the same order, and have the same peaks
 to the byte: in training, with matrices frozen, and without gradients (where the lifetimes of temporaries alone decide).
-
-usage: model_parity_test.py FAMILY DRIVER PLUGIN MANIFEST    (FAMILY: decoder, gpt2, moe, resnet or vit)
 """
 
 import importlib
@@ -15,22 +13,16 @@ import tempfile
 import unittest
 from unittest import mock
 
-if "PEAKBENCH_ORACLE" not in os.environ:
-    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-    sys.exit(77)
-if os.environ.get("PEAKBENCH_IN_ORACLE") != "yes":
-    os.environ["PEAKBENCH_IN_ORACLE"] = "yes"
-    os.execv(os.environ["PEAKBENCH_ORACLE"], [os.environ["PEAKBENCH_ORACLE"], *sys.argv])
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "oracle"))
-import memory  # noqa: E402
-import torch  # noqa: E402
-import training  # noqa: E402
-from safetensors.torch import load_file, save_file  # noqa: E402
+import memory
+import torch
+import training
+from given import EXAMPLES, FAMILY, MODEL_DRIVER as DRIVER, PLUGINS
+from safetensors.torch import load_file, save_file
 
 # What other threads allocate for a moment is different each time, and the profiler does not see it.
 torch.set_num_threads(1)
-FAMILY, DRIVER, PLUGIN, MANIFEST = sys.argv[1:5]
+FOLDER, SOURCES = (EXAMPLES, "examples") if FAMILY == "moe" else (PLUGINS, "models")
+PLUGIN, MANIFEST = FOLDER / f"{FAMILY}.so", pathlib.Path(__file__).resolve().parents[2] / SOURCES / FAMILY / "plugin.json"
 
 # Sizes: (our option, the oracle's), value. Heads of 8 features: Llama's scaling meets short, middle and long waves.
 DECODER = {"layers": 2, "width": 32, "mlp": 48, "heads": 4, "kv_heads": 2, "vocabulary": 97}
@@ -211,5 +203,3 @@ def add_tests():
 
 
 add_tests()
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)

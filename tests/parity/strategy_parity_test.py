@@ -1,9 +1,6 @@
 """The strategies against stock PyTorch's own, alone and stacked, on tiny models on the CPU. Three steps from the same weights on the
 same batch: losses, first-step gradients and parameters equal to the bit; every phase of every step has the same peak to the byte, from
 the same allocations in the same order.
-
-usage: strategy_parity_test.py FAMILY DRIVER PLUGIN_FOLDERS SOURCE_FOLDER    (FAMILY: decoder, gpt2, resnet or vit; folders joined by ':':
-                                                                             bundled plugins, examples, planted ones)
 """
 
 import gc
@@ -19,28 +16,22 @@ import tempfile
 import unittest
 from unittest import mock
 
-if "PEAKBENCH_ORACLE" not in os.environ:
-    print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-    sys.exit(77)
-if os.environ.get("PEAKBENCH_IN_ORACLE") != "yes":
-    os.environ["PEAKBENCH_IN_ORACLE"] = "yes"
-    os.execv(os.environ["PEAKBENCH_ORACLE"], [os.environ["PEAKBENCH_ORACLE"], *sys.argv])
-
-ORACLE = pathlib.Path(__file__).resolve().parent.parent / "oracle"
-sys.path.insert(0, str(ORACLE))
-import memory  # noqa: E402
-import peft  # noqa: E402, F401  (importing it makes tensors that stay)
-import strategies  # noqa: E402
-import torch  # noqa: E402
-import training  # noqa: E402
-from safetensors.torch import load_file, save_file  # noqa: E402
+import given
+import memory
+import peft  # noqa: F401  (importing it makes tensors that stay)
+import strategies
+import torch
+import training
+from given import FAMILY, STRATEGY_DRIVER as DRIVER
+from safetensors.torch import load_file, save_file
 
 # What other threads allocate for a moment is different each time, and the profiler does not see it.
 torch.set_num_threads(1)
 # The libraries' own objects stay: looking through them for garbage would take a quarter of a second each time.
 gc.freeze()
-FAMILY, DRIVER = sys.argv[1:3]
-PLUGINS, SOURCE = [pathlib.Path(folder) for folder in sys.argv[3].split(":")], pathlib.Path(sys.argv[4])
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+ORACLE = SOURCE / "tests/oracle"
+PLUGINS = [given.PLUGINS, given.EXAMPLES, given.PLANTED.parent]
 STEPS = 3
 NUMBER = 8  # bytes of a Python number as a tensor
 CHOSEN = os.environ.get("PEAKBENCH_PARITY_STACK", "")  # only stacks that hold this text
@@ -313,5 +304,3 @@ def add_tests():
 
 
 add_tests()
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -1,16 +1,13 @@
-"""Plugins that are wrong, in every way: what is said of each, and that the other cases of a run go on.
-
-usage: bad_plugins_test.py PROGRAM WORKER BAD_PLUGIN_FOLDER    (misbehaving.so, no_entry.so, model_entry.so)
-"""
+"""Plugins that are wrong, in every way: what is said of each, and that the other cases of a run go on."""
 
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-PROGRAM, WORKER, BAD = (pathlib.Path(path) for path in sys.argv[1:4])
+from given import BAD_PLUGINS as BAD, PEAKBENCH as PROGRAM, WORKER
+
 PATIENCE = 200  # seconds: what nobody waits for who does not hang
 MODEL = "vit-b-16,layers=1,width=48,mlp=64,image=32"
 
@@ -159,7 +156,3 @@ class Code(PluginTest):
         for memory in (one, other):
             memory.pop("worker_peak_rss_bytes")
         self.assertEqual(one, other)
-
-
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)

@@ -7,13 +7,6 @@ a closed form    the program asserts what is allocated
 none             nobody can know; it is then not `exact`
 
 The bytes were recorded with one release of PyTorch; with another they are not compared.
-
-usage: programs_test.py PEAKBENCH                 some programs, for every change
-       programs_test.py PEAKBENCH --all           all of them; a few also ten times with threads delayed at random, with the same bytes
-       programs_test.py PEAKBENCH --only A,B      these
-       programs_test.py PEAKBENCH --update ...    writes what is found into expected.json; look at what changed
-
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import functools
@@ -22,16 +15,15 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
+from given import ALL, ONLY, ORACLE as PYTHON, PEAKBENCH, UPDATE
 from table import truth, why
 
 HERE = pathlib.Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
 EXPECTED = HERE / "expected.json"
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 CARD = "h100-80gb"
 SKIPPED = 77
 SECONDS = 600
@@ -40,26 +32,6 @@ QUICK = ("nms_of_host_boxes", "moe_router", "loop_until_converged", "gaussian_pr
 REPEATED = ("classify_resnet", "moe_router", "threads", "data_loader", "sparse_embedding", "policy_gradient")
 REPETITIONS = 10
 RECORDED_WITH = "2.11."
-
-
-def option(name):
-    if name not in sys.argv:
-        return False
-    sys.argv.remove(name)
-    return True
-
-
-def option_value(name):
-    if name not in sys.argv:
-        return None
-    at = sys.argv.index(name)
-    value = sys.argv[at + 1]
-    del sys.argv[at : at + 2]
-    return value
-
-
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-ALL, UPDATE, ONLY = option("--all"), option("--update"), option_value("--only")
 
 
 def chosen():
@@ -202,12 +174,7 @@ class Programs(unittest.TestCase):
                     self.assertEqual(without_why(found), without_why(expected[name]))
 
 
-if __name__ == "__main__":
-    if not PYTHON:
-        print("SKIP: no oracle; ci/oracle makes one, and PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    if UPDATE:  # what is written now is compared the next time
-        del Programs.test_who_looks_for_lines_changes_nothing
-    if UPDATE or not ALL:  # it takes minutes; what skips a part of itself is run again where nothing changed
-        del Programs.test_repeated_programs_take_the_same_bytes
-    unittest.main()
+if UPDATE:  # what is written now is compared the next time
+    del Programs.test_who_looks_for_lines_changes_nothing
+if UPDATE or not ALL:  # it takes minutes; what skips a part of itself is run again where nothing changed
+    del Programs.test_repeated_programs_take_the_same_bytes

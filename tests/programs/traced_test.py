@@ -1,8 +1,5 @@
 """Short trainings with the libraries that people use (traced/*.py), each run once by `peakbench trace` on an emulated card: its peak is the one
 that the program itself prints at its end, the categories sum to it, phases and shares are those that such a training has, and none is blamed for anything.
-
-usage: traced_test.py PEAKBENCH            all
-       traced_test.py PEAKBENCH --table    writes the table in docs/programs.md, with today's date
 Exit code 77 without the libraries: `ci/oracle --nightly` installs them, PEAKBENCH_ORACLE names the oracle's Python.
 """
 
@@ -13,22 +10,20 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
+import pytest
+
+from given import ORACLE as PYTHON, PEAKBENCH, UPDATE
+
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs/programs.md"
-BEGIN, END = "<!-- made by tests/programs/traced_test.py --table -->\n", "<!-- until here -->\n"
-PEAKBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
-TABLE = "--table" in sys.argv and not sys.argv.remove("--table")
-PYTHON = os.environ.get("PEAKBENCH_ORACLE", "")
-ENVIRONMENT = pathlib.Path(PYTHON).parents[1] if PYTHON else pathlib.Path()
+BEGIN, END = "<!-- made by tests/programs/traced_test.py --update -->\n", "<!-- until here -->\n"
+ENVIRONMENT = pathlib.Path(PYTHON).parents[1]
 FOLDERS = [ENVIRONMENT / "programs/site-packages", ENVIRONMENT / "compilers", ENVIRONMENT / "apart"]
-if not PYTHON or not (FOLDERS[0] / "trl").is_dir():
-    print("SKIP: no libraries; ci/oracle --nightly installs them, and PEAKBENCH_ORACLE names the oracle's Python")
-    sys.exit(77)
+pytestmark = pytest.mark.skipif(not (FOLDERS[0] / "trl").is_dir(), reason="no libraries; ci/oracle --nightly installs them beside the oracle")
 TRAINING = {"build", "forward", "backward", "optimizer_step"}
 
 
@@ -94,11 +89,22 @@ def row(program, case, printed, seconds):
     return f"| `{program.command}` | {versions(program)} | {peak:,} | {equal} | {memory['peak_phase'].replace('_', ' ')} | {' | '.join(shares)} | {seconds:.0f} |\n"
 
 
+def write_table(rows):
+    """Into docs/programs.md, with today's date."""
+    lines = [f"Traced on an emulated H100 on {datetime.date.today():%d %B %Y}; seconds with PyTorch's start, the libraries' and the report.\n", "\n",
+             "| program | versions | peak, bytes | equals the program's own `max_memory_allocated()` | in | temporary, % | kept, % | s |\n",
+             "|:--|:--|--:|:--|:--|--:|--:|--:|\n", *rows]  # fmt: skip
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + "".join(lines) + END + rest.split(END)[1], encoding="utf-8")
+
+
 class Traced(unittest.TestCase):
     def test_programs(self):
+        rows = []
         for program in PROGRAMS:
             with self.subTest(program.command), tempfile.TemporaryDirectory() as folder:
-                case, printed, _seconds = traced(program, folder)
+                case, printed, seconds = traced(program, folder)
+                rows.append(row(program, case, printed, seconds))
                 memory = case["memory"]
                 peak = memory["peak_allocated_bytes"]
                 self.assertEqual(case["status"], "ok")
@@ -113,19 +119,5 @@ class Traced(unittest.TestCase):
                 self.assertGreater(memory["at_peak"]["parameter"], 0)
                 report = (pathlib.Path(folder) / "run/report/report.md").read_text(encoding="utf-8")
                 self.assertRegex(report.split("**What holds the memory")[1], r"^[^\n]*\n\n- The peak is ")
-
-
-def write_table():
-    lines = [f"Traced on an emulated H100 on {datetime.date.today():%d %B %Y}; seconds with PyTorch's start, the libraries' and the report.\n", "\n",
-             "| program | versions | peak, bytes | equals the program's own `max_memory_allocated()` | in | temporary, % | kept, % | s |\n",
-             "|:--|:--|--:|:--|:--|--:|--:|--:|\n"]  # fmt: skip
-    for program in PROGRAMS:
-        with tempfile.TemporaryDirectory() as folder:
-            lines.append(row(program, *traced(program, folder)))
-        print(lines[-1], end="", flush=True)
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    PAGE.write_text(before + BEGIN + "".join(lines) + END + rest.split(END)[1], encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_table() if TABLE else unittest.main()
+        if UPDATE:
+            write_table(rows)

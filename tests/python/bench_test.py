@@ -1,25 +1,19 @@
 """Models and strategies that are functions in Python, as cases of `peakbench run --program`: bytes against the same training written by hand in stock
 PyTorch, closed forms, promises on the CPU, and what is said of what cannot be used.
-
-usage: bench_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-PEAKBENCH = Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
-PACKAGE = Path(__file__).resolve().parents[2] / "python"
-sys.path.insert(0, str(PACKAGE.parent / "tests/support"))
-import warm_python  # noqa: E402
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
 
+PACKAGE = Path(__file__).resolve().parents[2] / "python"
 ENVIRONMENT = os.environ | {"PYTHONPATH": ":".join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
                             "PATH": f"{PEAKBENCH.parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}  # fmt: skip
 CARD = "h100-80gb"
@@ -67,6 +61,11 @@ for _ in range(3):
 if device == "cuda":
     print(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
 """
+
+
+def setUpModule():
+    global WARM
+    WARM = warm_python.served(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], ENVIRONMENT, warm_python.TRAINING)
 
 
 class Bench(unittest.TestCase):
@@ -375,11 +374,3 @@ assert "torch" not in sys.modules
             "a tolerance is a number of 0 or more",
             "different_problem is held against nothing: leave the reference out, or promise something",
         ])  # fmt: skip
-
-
-if __name__ == "__main__":
-    if not PYTHON or not shutil.which(PYTHON):
-        print("SKIP: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"], []], ENVIRONMENT, warm_python.TRAINING) as WARM:
-        unittest.main()

@@ -1,20 +1,15 @@
-"""Each command of docs/pytest.md and docs/python.md runs, in examples/pytest and beside the scripts of the page.
-
-usage: docs_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python.
-"""
+"""Each command of docs/pytest.md and docs/python.md runs, in examples/pytest and beside the scripts of the page."""
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-PEAKBENCH = Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE", "")
+from given import ORACLE as PYTHON, PEAKBENCH
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -88,10 +83,3 @@ class Pages(unittest.TestCase):
         if not checker.exists():
             self.skipTest("ci/linters makes check-jsonschema")
         subprocess.run([checker, "--builtin-schema", "vendor.github-workflows", self.folder / ".github/workflows/memory.yml"], check=True)
-
-
-if __name__ == "__main__":
-    if not PYTHON or subprocess.run([PYTHON, "-c", "import pytest, xdist"], capture_output=True).returncode != 0:
-        print("SKIP: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    unittest.main()

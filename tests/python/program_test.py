@@ -1,8 +1,4 @@
-"""What python/peakbench says of the program that it is used in, and of runs: held against PyTorch's own figures, run.json and the traces.
-
-usage: program_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python.
-"""
+"""What python/peakbench says of the program that it is used in, and of runs: held against PyTorch's own figures, run.json and the traces."""
 
 import contextlib
 import json
@@ -12,7 +8,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import textwrap
 import time
@@ -20,11 +15,10 @@ import tracemalloc
 import unittest
 from pathlib import Path
 
-PEAKBENCH = Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE")
+import peakbench
+from given import ORACLE as PYTHON, PEAKBENCH
+
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
-sys.path.insert(0, str(PACKAGE))
-import peakbench  # noqa: E402
 
 
 class Program(unittest.TestCase):
@@ -368,10 +362,3 @@ class OfElsewhere(unittest.TestCase):
         os.mkfifo(file)
         with self.assertRaisesRegex(ValueError, "no regular file"):
             peakbench.load(self.folder / "run")
-
-
-if __name__ == "__main__":
-    if not PYTHON or not shutil.which(PYTHON):
-        print("SKIP: ci/oracle makes stock Python PyTorch, PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    unittest.main()

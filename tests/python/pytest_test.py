@@ -1,8 +1,5 @@
 """The plugin of pytest (python/peakbench/pytest_plugin.py) and examples/pytest, without a GPU. Figures are held against what the tests read of
 PyTorch themselves, and against closed forms.
-
-usage: pytest_test.py PEAKBENCH
-Exit code 77 without the oracle: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python.
 """
 
 import json
@@ -10,19 +7,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import tomllib
 import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
-PEAKBENCH = Path(sys.argv.pop(1)).resolve()
-PYTHON = os.environ.get("PEAKBENCH_ORACLE", "")
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests/support"))
-import warm_python  # noqa: E402
+import warm_python
+from given import ORACLE as PYTHON, PEAKBENCH
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLE = REPOSITORY / "examples/pytest"
 CI = ("CI", "BUILD_NUMBER")  # where one is set, pytest repeats whole messages in its summary
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in CI} | {
@@ -39,6 +33,11 @@ def install(site):
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: peakbench\nVersion: 0\n")
     lines = [f"{name} = {what}" for name, what in project["entry-points"]["pytest11"].items()]
     (information / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines]) + "\n")
+
+
+def setUpModule():
+    global WARM
+    WARM = warm_python.served(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], ENVIRONMENT, (*warm_python.TRAINING, "pytest"))
 
 
 class Repository(unittest.TestCase):
@@ -735,11 +734,3 @@ class BadInput(Repository):
         self.assertIn("this Python has no PyTorch: install one that is built for CUDA", self.pytest(code=1, card=None))
         self.write("conftest.py", 'import sys, types\nsys.modules["torch"] = types.SimpleNamespace(__version__="2.11.0+cpu", version=types.SimpleNamespace(cuda=None))\n')
         self.assertIn("PyTorch 2.11.0+cpu is built without CUDA: install one", self.pytest(code=1, card=None))
-
-
-if __name__ == "__main__":
-    if not PYTHON or subprocess.run([PYTHON, "-c", "import pytest, xdist, pytest_benchmark"], capture_output=True).returncode != 0:
-        print("SKIP: ci/oracle makes stock Python PyTorch with pytest, PEAKBENCH_ORACLE names its Python")
-        sys.exit(77)
-    with warm_python.serving(PYTHON, [[PEAKBENCH, "emulate", "--no-lines", "--"]], ENVIRONMENT, (*warm_python.TRAINING, "pytest")) as WARM:
-        unittest.main()

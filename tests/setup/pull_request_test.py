@@ -77,7 +77,3 @@ class PullRequest(unittest.TestCase):
         with open(self.repository / "ci/program", "a", encoding="utf-8") as program:
             program.write('[ "$1$which" = runafter ] && exit 2\n')
         self.assertIn("head: the run failed (exit code 2)", self.pull_request("HEAD~1", exit_code=1))
-
-
-if __name__ == "__main__":
-    unittest.main()

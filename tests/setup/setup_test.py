@@ -524,7 +524,3 @@ class Summary(Folder):
                 "1 passed, 1 failed, 2 skipped",
             ],
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

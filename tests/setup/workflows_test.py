@@ -7,9 +7,10 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
+
+import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((SOURCE / ".github/workflows").glob("*.yml"))
@@ -29,6 +30,10 @@ def shell_steps(text):
     """Each step's script, blocks and single lines."""
     for match in re.finditer(r"^( *)(?:- )?run: (\|?)(.*)\n((?:(?:\1 {2,}.*)?\n)*)", text, re.MULTILINE):
         yield match[4] if match[2] else match[3]
+
+
+LINTER = find_linter()
+pytestmark = pytest.mark.skipif(not LINTER, reason="there is no check-jsonschema (PEAKBENCH_LINTERS=$(ci/linters) makes one)")
 
 
 def jobs_of(text):
@@ -128,11 +133,3 @@ class Workflows(unittest.TestCase):
     def test_scripts_are_shell(self):
         for name in ("nightly", "pull_request", "linters"):
             subprocess.run(["bash", "-n", SOURCE / "ci" / name], check=True)
-
-
-if __name__ == "__main__":
-    LINTER = find_linter()
-    if not LINTER:
-        print("SKIP: there is no check-jsonschema (PEAKBENCH_LINTERS=$(ci/linters) makes one)")
-        sys.exit(77)
-    unittest.main(verbosity=2)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
@@ -46,15 +45,6 @@ NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=1 RealMe
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 PartitionName=guarded Nodes=ALL AllowAccounts=nobody MaxTime=INFINITE State=UP
 """
-
-
-def become_root(script):
-    """Starts the script again as root where sudo asks nothing; gives why not, or None as root."""
-    if os.geteuid() == 0:
-        return None
-    if subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0:
-        os.execvp("sudo", ["sudo", "-n", "-E", sys.executable, "-B", script, *sys.argv[1:]])
-    return "Slurm's daemons are started as root, and sudo asks for a password"
 
 
 def missing():

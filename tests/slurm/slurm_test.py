@@ -2,18 +2,13 @@
 machines, time, disks and people intervene. Workers are a script, but for the suite of 60 cases in suite_test.py."""
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
-import sys
-import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "support")]
-import cluster  # noqa: E402
-from installation import ProgramTest  # noqa: E402
-from records import without_volatile  # noqa: E402
+import cluster
+from installation import ProgramTest
+from records import without_volatile
 
 CARD = ("--device", "emulated:h100-80gb", "--no-ablation")
 SLURM = ("--executor", "slurm", "--shared-delay", 2)
@@ -266,13 +261,3 @@ class Refused(OnSlurm):
                           encoding="utf-8")
         script.chmod(0o755)
         self.refused(*self.ONE, "--prefix", script, says=["left nothing in", "write"])
-
-
-if __name__ == "__main__":
-    why = cluster.become_root(__file__)
-    if why is None and (program := cluster.missing()):
-        why = f"{program} is not installed: ci/packages --tests installs Slurm"
-    if why:
-        print(f"SKIP: {why}")
-        sys.exit(77)
-    unittest.main()

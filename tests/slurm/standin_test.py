@@ -4,14 +4,12 @@ import json
 import os
 import pathlib
 import signal
-import sys
 import time
-import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "support")]
-from installation import ProgramTest, wait_for  # noqa: E402
-from standin import StandIn  # noqa: E402
+from installation import ProgramTest, wait_for
+from standin import StandIn
+
+os.umask(0o022)
 
 CARD = ("--device", "emulated:h100-80gb", "--no-ablation", "--no-report")
 SLURM = ("--executor", "slurm", "--shared-delay", "1", "--out", "out")
@@ -169,8 +167,3 @@ class Asked(OnAStandIn):
         self.assertEqual(self.queue("job.sh").read_text(encoding="utf-8"), printed)
         tasks = json.loads(self.queue("tasks.json").read_text(encoding="utf-8"))["tasks"]
         self.assertEqual([len(task) for task in tasks], [3, 2, 2])
-
-
-if __name__ == "__main__":
-    os.umask(0o022)
-    unittest.main()

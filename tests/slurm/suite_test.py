@@ -1,19 +1,16 @@
 """A suite of 60 cases on an emulated card with real workers: as one array on a Slurm of two nodes, and here with --jobs 2. The same
 run.json, and a second call that runs nothing. What the two took is printed, and no reason to fail."""
 import json
-import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-import cluster  # noqa: E402
-from records import without_volatile  # noqa: E402
+import cluster
+from given import PEAKBENCH
+from records import without_volatile
 
 ASK = ("--model", "vit-b-16", "--strategy", "baseline", "--strategy", "lora", "--strategy", "foreach-off", "--strategy",
        "fused-in-backward", "--device", "emulated:h100-80gb", "--batch", ",".join(map(str, range(1, 16))), "--no-report")
@@ -28,7 +25,7 @@ class Suite(unittest.TestCase):
 
     def took(self, out, *more):
         began = time.monotonic()
-        subprocess.run([os.environ["PEAKBENCH_PROGRAM"], "run", *ASK, "--out", self.folder / out, *more], check=True, timeout=500,
+        subprocess.run([PEAKBENCH, "run", *ASK, "--out", self.folder / out, *more], check=True, timeout=500,
                        env=self.slurm.environment, stdin=subprocess.DEVNULL, capture_output=True)
         return time.monotonic() - began
 
@@ -44,13 +41,3 @@ class Suite(unittest.TestCase):
         self.assertEqual(len(list((self.folder / "slurm/cases").glob("*/trace.sqlite"))), 60)
         self.took("slurm", "--executor", "slurm", "--resume")
         self.assertEqual([path.name for path in (self.folder / "slurm/queue").iterdir()], ["1"])
-
-
-if __name__ == "__main__":
-    why = cluster.become_root(__file__)
-    if why is None and (program := cluster.missing()):
-        why = f"{program} is not installed: ci/packages --tests installs Slurm"
-    if why:
-        print(f"SKIP: {why}")
-        sys.exit(77)
-    unittest.main()

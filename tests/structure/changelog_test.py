@@ -124,7 +124,3 @@ class ReleaseNotes(unittest.TestCase):
             status, printed, errors = self.released(**{"tag": "v0.2.0", **arguments})
             self.assertEqual((status, printed), (1, ""))
             self.assertIn(f"error: {error}", errors)
-
-
-if __name__ == "__main__":
-    unittest.main()

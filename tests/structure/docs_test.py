@@ -124,7 +124,3 @@ class Strategies(unittest.TestCase):
         self.assertGreater(len(examples), 10)
         for example in examples:
             self.assertIn(f"| [`{example}`](../examples/{example}) |", plugins)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,10 +1,7 @@
 """Files include what the table in docs/architecture.md lets their room use; every room has its row, and the rows form no ring."""
 
-import sys
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
 import rooms as house
 
 TABLE = """
@@ -64,7 +61,3 @@ class TheHouse(unittest.TestCase):
 
     def test_the_table_allows_no_more_than_is_used(self):
         self.assertEqual(house.unused(self.rooms, self.graph), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

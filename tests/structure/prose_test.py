@@ -55,7 +55,3 @@ class Prose(unittest.TestCase):
         names = [page.relative_to(check_prose.REPOSITORY).as_posix() for page in check_prose.pages()]
         self.assertTrue({"README.md", "CONTRIBUTING.md", "docs/emulator.md", "docs/strategies/lora.md"} <= set(names))
         self.assertFalse([name for name in names if name.startswith(("CHANGELOG", "docs/reference", "docs/releases"))])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,6 +8,7 @@ what is read only when a card is first used, or by the program (is_later); where
 forked program has of the server: its parent and command line (as a ledger has them), process group, limits, seed of hashes, layout of addresses.
 """
 
+import atexit
 import contextlib
 import fcntl
 import gc
@@ -62,6 +63,13 @@ def serving(python, launchers, environment=None, imports=("torch",)):
             if not one.stdout.readline():
                 raise RuntimeError(f"no server of {python} started: {Path(address + '.stderr').read_text(errors='replace')}")
         yield client
+
+
+def served(*arguments, **more):
+    """The path that `serving` gives, until this process ends."""
+    servers = contextlib.ExitStack()
+    atexit.register(servers.close)
+    return servers.enter_context(serving(*arguments, **more))
 
 
 def ask(executable, python, *words):

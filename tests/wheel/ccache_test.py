@@ -1,17 +1,15 @@
 """`peakbench workers build` fills nobody's ccache: the sources that a wheel brings, known by their third_party, are compiled without it,
 and a checkout with it.
-
-usage: ccache_test.py CMAKE
 """
 
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-CMAKE = sys.argv.pop(1)
+from given import CMAKE
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = f"""
 cmake_minimum_required(VERSION 3.25)
@@ -44,7 +42,3 @@ class Ccache(unittest.TestCase):
 
     def test_what_a_wheel_brings_is_not(self):
         self.assertFalse(self.compiled_with_ccache(["third_party"]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """The wheel as people install it, under several Pythons and with several releases of PyTorch.
 
-    installed_test.py BUILD [TEST ...]    BUILD: the build folder of this clone, whose figures are to be the same
-
 PEAKBENCH_WHEEL names the wheel (otherwise ci/wheel makes it), PEAKBENCH_WHEEL_SCRATCH a folder of some gigabytes. PyTorch comes from the package
 index, without the vendor's libraries that only a real card needs. Prints what took how long.
 """
@@ -17,8 +15,9 @@ import time
 import unittest
 from pathlib import Path
 
+from given import BUILD
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-BUILD = Path(sys.argv.pop(1)).resolve()
 
 # What goes with a release of PyTorch on a machine without a card.
 BESIDE = {
@@ -223,5 +222,4 @@ def wheel():
 
 WHEEL = wheel()
 if not re.search(r"-py3-none-manylinux_2_\d+_x86_64\.whl$", WHEEL):
-    sys.exit(f"installed_test.py: {WHEEL} is not named as a wheel of ours is")
-unittest.main()
+    raise ValueError(f"{WHEEL} is not named as a wheel of ours is")

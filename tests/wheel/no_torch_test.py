@@ -1,14 +1,10 @@
-"""Programs and stand-ins that are there without PyTorch need nothing of it: no_torch_test.py BUILD."""
+"""Programs and stand-ins that are there without PyTorch need nothing of it."""
 
 import subprocess
-import sys
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "ci"))
-from check_wheel import of_pytorch  # noqa: E402
-
-BUILD = Path(sys.argv.pop())
+from check_wheel import of_pytorch
+from given import BUILD
 
 
 def needs(file):
@@ -30,6 +26,3 @@ class NoTorch(unittest.TestCase):
             found = needs(file)
             self.assertIn("libc10.so", found)
             self.assertTrue(any(one.startswith("_Z") for one in found), found)
-
-
-unittest.main()

@@ -6,10 +6,7 @@ import sys
 import threading
 import types
 import unittest
-from pathlib import Path
 from unittest import mock
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 
 class Telling:
@@ -104,7 +101,3 @@ class Phases(unittest.TestCase):
         for function in (generator, coroutine):
             with self.assertRaisesRegex(TypeError, "runs in pieces: use `with peakbench.phase"):
                 self.phase("f")(function)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -76,6 +76,3 @@ class Command(unittest.TestCase):
         ran = subprocess.run([sys.executable, "-B", "-c", "import peakbench, sys; print(peakbench.__version__, 'torch' in sys.modules)"],
                              capture_output=True, text=True, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(self.site)})  # fmt: skip
         self.assertEqual(ran.stdout, "unknown False\n", ran.stderr)
-
-
-unittest.main()

@@ -1,4 +1,4 @@
-"""What `pip install .` compiles without a PyTorch: sources_test.py BUILD CMAKE."""
+"""What `pip install .` compiles without a PyTorch."""
 
 import json
 import pathlib
@@ -7,8 +7,8 @@ import sys
 import tempfile
 import unittest
 
-CMAKE = sys.argv.pop()
-BUILD = pathlib.Path(sys.argv.pop())
+from given import BUILD, CMAKE
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = next(line.split()[0] for line in (REPOSITORY / "cmake/libtorch_releases.txt").read_text(encoding="utf-8").splitlines() if line[0].isdigit())
 PROJECT = f"""
@@ -61,7 +61,3 @@ class Sources(unittest.TestCase):
             self.assertIn(pathlib.Path(name), names)
         self.assertFalse({name for name in names if name.suffix == ".py"})
         self.assertEqual(names - {file.relative_to(without) for file in without.rglob("*") if file.is_file()}, set())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,13 +4,11 @@ PATH and BLAMED stand for the libraries of the strategies, MODEL for the model's
 """
 
 import json
-import os
 import subprocess
-import unittest
 
+from given import PEAKBENCH
 from real_worker import MODEL, PLANTED, PLUGINS, WorkerTest
 
-PEAKBENCH = os.environ["PEAKBENCH"]
 
 # Stack; the beginning of the message, and what must be in the rest.
 GIVEN = [
@@ -78,7 +76,3 @@ class Blame(WorkerTest):
                 backtrace = logs[0].partition("\nBacktrace, the innermost first")[2]
                 self.assertIn("  blamed.so+0x", backtrace)
                 self.assertIn("  peakbench-worker+0x", backtrace)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,11 +1,10 @@
 """`peakbench check` of a strategy that breaks its promise where random numbers are drawn, and beside autocast."""
 
 import json
-import os
 import shutil
 import subprocess
-import unittest
 
+from given import PEAKBENCH
 from real_worker import PLANTED, WorkerTest
 
 
@@ -14,7 +13,7 @@ class Check(WorkerTest):
         plugins = self.folder / "plugins"
         plugins.mkdir()
         shutil.copy(PLANTED.with_name("segments.so"), plugins)
-        done = subprocess.run([os.environ["PEAKBENCH"], "check", plugins, "--json", "--quiet", "--out", self.folder / "check"],
+        done = subprocess.run([PEAKBENCH, "check", plugins, "--json", "--quiet", "--out", self.folder / "check"],
                               capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.returncode, 5, done.stderr)
         found = json.loads(done.stdout)["findings"]
@@ -29,7 +28,3 @@ class Check(WorkerTest):
         self.assertNotIn(("vit-b-16", "lora+segments"), stacks)
         unchecked = [one["text"] for one in found if one["answer"] == "not checked"]
         self.assertEqual([text for text in unchecked if "has no case" in text or "left no parameters" in text], [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,15 +1,14 @@
 """`peakbench debug` with the real gdb and the real worker, where gdb is installed and may trace a process."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
-import unittest
 
+import pytest
+
+from given import PEAKBENCH
 from real_worker import MODEL, PLANTED, WorkerTest
 
-PEAKBENCH = os.environ["PEAKBENCH"]
 
 
 def why_not():
@@ -17,6 +16,9 @@ def why_not():
         return "gdb is not installed"
     done = subprocess.run(["gdb", "-q", "-batch", "-ex", "run", "--args", "true"], capture_output=True, text=True, timeout=60)
     return "" if "exited normally" in done.stdout else f"gdb traces nothing here: {done.stderr.strip()[-200:]}"
+
+
+pytestmark = pytest.mark.skipif(bool(WHY_NOT := why_not()), reason=WHY_NOT)
 
 
 class Debug(WorkerTest):
@@ -37,11 +39,3 @@ class Debug(WorkerTest):
         said = self.gdb("--strategy", "faults-in-run", "--", "-batch", "-ex", "run", "-ex", "backtrace 2")
         self.assertIn("received signal SIGSEGV", said)
         self.assertIn("touch_nothing", said)
-
-
-if __name__ == "__main__":
-    missing = why_not()
-    if missing:
-        print(f"SKIP: {missing}")
-        sys.exit(77)
-    unittest.main()

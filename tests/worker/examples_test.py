@@ -1,14 +1,11 @@
 """The examples for authors that say more than an update rule, in the real worker: a model with a router's loss, and an MLP in tiles.
 Their bytes and numbers against stock PyTorch are the parity tests'."""
 
-import os
-import pathlib
-import unittest
 
 import real_worker
+from given import EXAMPLES
 from real_worker import SOURCE, WorkerTest
 
-EXAMPLES = pathlib.Path(os.environ["PEAKBENCH_EXAMPLES"])
 for _id, _name in (("my-moe", "moe"), ("my-tiled-mlp", "tiled_mlp")):
     real_worker.LIBRARIES[_id] = (EXAMPLES / f"{_name}.so", SOURCE / f"examples/{_name}/plugin.json")
 
@@ -52,7 +49,3 @@ class Examples(WorkerTest):
         result = self.run_worker("my-tiled-mlp", model=MOE, length=LENGTH)
         self.assertEqual((result["status"], result["reason"]),
                          ("no_effect", "my-tiled-mlp has no effect: what it put into block_wrappers was never called in 3 steps"))  # fmt: skip
-
-
-if __name__ == "__main__":
-    unittest.main()

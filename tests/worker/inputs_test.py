@@ -3,7 +3,6 @@ strategy changes. The truths are the same model written otherwise, and closed fo
 
 import contextlib
 import sqlite3
-import unittest
 
 from real_worker import PLANTED, WorkerTest
 
@@ -161,7 +160,3 @@ class Inputs(WorkerTest):
                   "embeds", "null-embedding")  # fmt: skip
         self.ends("crashed", f"{AROUND}: no-outputs threw in run, step 1 of 3, forward: it must return what the block would: one tensor at "
                   "least", "embeds", "no-outputs")  # fmt: skip
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """The judge of promises, in the real worker: what is planted is found, and nothing else."""
 
 import math
-import unittest
 
 from real_worker import WorkerTest
 
@@ -99,7 +98,3 @@ class Judge(WorkerTest):
         result = self.run_worker(write=self.folder / "missing" / "parameters")
         self.assertEqual(result["status"], "ok")
         self.assertIn("could not be written", self.log)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,8 +1,6 @@
 """Micro-batches of models whose loss is no mean of its samples' losses: weighted by what counts, or refused. The truth is the
 whole batch's own training."""
 
-import unittest
-
 from real_worker import WorkerTest
 
 BATCH = 6
@@ -44,7 +42,3 @@ class Losses(WorkerTest):
         self.losses("contrastive")
         whole, parts = self.losses("contrastive-unsaid"), self.losses("contrastive-unsaid", "micro,parts=3")
         self.assertGreater(abs(parts[0] / whole[0] - 1), 0.1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,8 +3,6 @@
 PATH stands for the plugin's library.
 """
 
-import unittest
-
 from real_worker import DECODER, PLANTED, PLUGINS, WorkerTest
 
 # Stack, outcome, message.
@@ -113,7 +111,3 @@ class Mistakes(WorkerTest):
                          self.words("PATH: throw-update threw in update, step 2 of 4, optimizer_step: on purpose"))  # fmt: skip
         for stack in ("never-steps", "fused-in-backward clip"):
             self.assertEqual(self.run_worker(*stack.split(), mode="throughput")["status"], "no_effect")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 
 import re
 import sqlite3
-import unittest
 
 from real_worker import DECODER, LAYERS, PLANTED, WorkerTest
 
@@ -140,7 +139,3 @@ class Passes(WorkerTest):
         self.ok("loss-scaling")
         state = self.named("optimizer_state")
         self.assertEqual([name for name in state if name.startswith("loss-scaling.")], ["loss-scaling.loss_scale", "loss-scaling.growth_tracker"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 
 import contextlib
 import sqlite3
-import unittest
 
 from real_worker import DECODER, LAYERS, MODEL, WorkerTest
 
@@ -96,7 +95,3 @@ class Recipe(WorkerTest):
                 losses = self.run_worker(f"micro,parts={parts}", model=model)["losses"]
                 for one, other in zip(losses, whole, strict=True):
                     self.assertAlmostEqual(one / other, 1, delta=2e-4, msg=f"{model} {parts}: {losses}, {whole}")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """Stacks that replay what their first step did, beside what decides anew in each step: the worker sees what no manifest says."""
 
-import unittest
-
 from real_worker import PLANTED, WorkerTest
 
 PATH = PLANTED.with_name("replays.so")
@@ -40,7 +38,3 @@ class Replay(WorkerTest):
         self.assertEqual(result["status"], "ok", result["reason"])
         self.assertEqual(result["equivalence"]["verdict"], "not_checked")
         self.assertTrue(result["memory"]["replays_steps"])
-
-
-if __name__ == "__main__":
-    unittest.main()

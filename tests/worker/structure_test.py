@@ -2,11 +2,10 @@
 the worse for being unusual."""
 
 import json
-import os
 import shutil
 import subprocess
-import unittest
 
+from given import PEAKBENCH
 from real_worker import MODEL, PLANTED, WorkerTest
 
 # Stack -> why it does not train as the baseline does.
@@ -54,7 +53,7 @@ class Structure(WorkerTest):
         plugins.mkdir(exist_ok=True)
         shutil.copy(PLANTED.with_name("unlike_baseline.so"), plugins)
         done = subprocess.run(
-            [os.environ["PEAKBENCH"], "run", "--plugins", plugins, "--model", MODEL, "--batch", "4", "--device", "emulated:a100-80gb",
+            [PEAKBENCH, "run", "--plugins", plugins, "--model", MODEL, "--batch", "4", "--device", "emulated:a100-80gb",
              "--no-ablation", "--repetitions", "0", "--out", self.folder / "run", *arguments,
              *(part for stack in stacks for part in ("--strategy", stack))], capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -151,7 +150,3 @@ class Structure(WorkerTest):
                                  f"{path}: {runner} runs forward and backward again in a step in which fused-in-backward has updated "
                                  'parameters inside backward: they would be updated twice. Put "needs_all_gradients" into "capabilities" '
                                  "of its plugin.json, and the two are never stacked")  # fmt: skip
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """The timing job of the real worker, on steps that are known to take at least so long."""
 
-import unittest
-
 from real_worker import DECODER, WorkerTest
 
 MILLISECOND = 1_000_000
@@ -50,7 +48,3 @@ class Timing(WorkerTest):
 
     def test_a_memory_job_has_no_times(self):
         self.assertIsNone(self.run_worker("same")["throughput"])
-
-
-if __name__ == "__main__":
-    unittest.main()

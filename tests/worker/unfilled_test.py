@@ -1,7 +1,5 @@
 """A parameter that a model leaves as its layer made it."""
 
-import unittest
-
 from real_worker import PLANTED, WorkerTest
 
 
@@ -23,7 +21,3 @@ class Unfilled(WorkerTest):
 
     def test_in_the_throughput_worker(self):
         self.assertEqual(self.reason("linear.bias", mode="throughput", warmup=1)[0], "crashed")
-
-
-if __name__ == "__main__":
-    unittest.main()

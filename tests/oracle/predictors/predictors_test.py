@@ -1,7 +1,4 @@
-"""The formulas of predictors.py against what their publishers print of them.
-
-usage: predictors_test.py
-"""
+"""The formulas of predictors.py against what their publishers print of them."""
 
 import dataclasses
 import unittest
@@ -50,7 +47,3 @@ class Predictors(unittest.TestCase):
         page = run.PAGE.read_text(encoding="utf-8")
         found = [f"| {true:,} | {ours} |" in page for _, true, ours in run.published_records()]
         self.assertEqual(found, [True] * 6)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,9 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-WORKER = pathlib.Path(os.environ["PEAKBENCH_WORKER"])
-PLUGINS = pathlib.Path(os.environ["PEAKBENCH_PLUGINS"])
-PLANTED = pathlib.Path(os.environ["PEAKBENCH_PLANTED"])
+from given import PLANTED, PLUGINS, WORKER
 
 SOURCE = pathlib.Path(__file__).parents[2]
 

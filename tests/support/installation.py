@@ -10,6 +10,8 @@ import tempfile
 import time
 import unittest
 
+import given
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT = 60
 
@@ -17,11 +19,11 @@ TIMEOUT = 60
 def install(prefix):
     """Copies, not links: the program finds everything relative to its own file."""
     (prefix / "bin").mkdir(parents=True)
-    shutil.copy(os.environ["PEAKBENCH_PROGRAM"], prefix / "bin/peakbench")
+    shutil.copy(given.PEAKBENCH, prefix / "bin/peakbench")
     worker = (SOURCE / "tests/support/fake_worker.py").read_text(encoding="utf-8").split("\n", 1)[1]
     (prefix / "bin/peakbench-worker").write_text(f"#!{sys.executable}\n{worker}", encoding="utf-8")
     (prefix / "bin/peakbench-worker").chmod(0o755)
-    shutil.copytree(os.environ["PEAKBENCH_FAKE_PLUGINS"], prefix / "lib/peakbench/plugins")
+    shutil.copytree(given.FAKE_PLUGINS, prefix / "lib/peakbench/plugins")
     shutil.copytree(SOURCE / "templates", prefix / "share/peakbench/templates")
 
 
