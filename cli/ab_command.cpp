@@ -28,10 +28,10 @@ constexpr const char* kAbFooter = R"(Examples:
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
   peakbench ab build build --model vit-b-16 --strategy baseline --pairs 40
   peakbench ab build,plugins=old build,plugins=new --model vit-b-16 --strategy mine --gate
-The same as `peakbench run --build BASE --build NEW --repetitions 20 --steps 10 --warmup 3`, and a sentence
-about each case: the builds take turns, and what is compared is the ratio of their median steps
-(docs/compare.md). `unknown` says how many more pairs are needed.
-Exit codes: 0 measured, whatever came out; 2 unusable input; 3 no case was measured; 4 with --gate: a
+Short for `peakbench run --build BASE --build NEW --repetitions 20 --steps 10 --warmup 3`, with a verdict
+for each case. The builds take turns, and the ratio of their median steps is compared (docs/compare.md).
+`unknown` is followed by the number of further pairs that are needed.
+Exit codes: 0 measured, whatever the result; 2 unusable input; 3 no case was measured; 4 with --gate: a
 case is worse; 130 interrupted, what was measured is written.)";
 
 struct AbArguments {
@@ -129,26 +129,28 @@ class AbCommand {
 }  // namespace
 
 Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand("ab", "Is one build slower than another? Both timed in turn");
+  auto* command = app.add_subcommand(
+      "ab", "Test whether one build is slower than another, timing both in turn");
   command->footer(kAbFooter);
   const auto arguments = std::make_shared<AbArguments>();
   command
       ->add_option("base", arguments->base,
-                   "The build to compare with: an installation or a build folder, with "
+                   "Build to compare with: an installation or build folder with "
                    "bin/peakbench-worker; DIR,plugins=DIR adds plugins")
       ->required()
       ->type_name("BASE_BUILD");
-  command->add_option("new", arguments->now, "The new build; the same folder twice is A/A")
+  command->add_option("new", arguments->now, "New build; the same folder twice is an A/A test")
       ->required()
       ->type_name("NEW_BUILD");
   add_ab_options(*command, arguments->run);
-  command->add_option("--margin", arguments->margin, "Slower by less is the same (default 2%)")
+  command->add_option("--margin", arguments->margin, "Slowdown to tolerate (default 2%)")
       ->type_name("PART");
   command
-      ->add_option("--false-alarms", arguments->false_alarms,
-                   "How often an equally fast build may be called worse (default 1%)")
+      ->add_option(
+          "--false-alarms", arguments->false_alarms,
+          "Rate of false alarms: how often an equally fast build may be called worse (default 1%)")
       ->type_name("PART");
-  command->add_flag("--gate", arguments->gate, "Exit with 4 where a case is worse");
+  command->add_flag("--gate", arguments->gate, "Exit with code 4 if a case is worse");
   return [&world, arguments, &typed] { return AbCommand(world, *arguments).go(typed); };
 }
 

@@ -35,10 +35,10 @@ constexpr const char* kAdviseFooter = R"(Examples:
   peakbench advise results/llama llama-3.2-1b/baseline/emulated:h100-80gb/fp32/b8/s1024
   peakbench advise results/cpu-run foreach-off --card rtx-4090-24gb
 
-The case is run again on its emulated card with room for all of it, and then once with each strategy
-that is meant for the parts of its peak, and each of your plugins, added to its stack. A CASE is an id, a slug or, where that
-says which, a stack of strategies.
-Exit codes: 0; 2 no such case, or one that cannot be run like this; 3 it does not run; 130
+Runs the case again on its emulated card with enough memory, then once with each strategy that may lower
+its peak added to its stack. Candidates are the strategies for the largest parts of the peak and all
+strategies of your plugins. CASE is an id, a slug or, if unambiguous, a stack of strategies.
+Exit codes: 0 done; 2 no such case, or a case that cannot be run this way; 3 the case does not run; 130
 interrupted.)";
 
 struct AdviseArguments {
@@ -165,26 +165,25 @@ class AdviseCommand {
 
 Command add_advise(CLI::App& app, World& world) {
   auto* command = app.add_subcommand(
-      "advise", "Try the strategies that are meant for a case's peak, and say what each saves");
+      "advise", "Try strategies that may lower a case's peak, and show what each saves");
   command->footer(kAdviseFooter);
   const auto arguments = std::make_shared<AdviseArguments>();
   command->add_option("run", arguments->run, "Run folder, or its run.json")
       ->required()
       ->type_name("RUN");
-  command->add_option("case", arguments->wanted, "Which case (may be left out where there is one)")
+  command->add_option("case", arguments->wanted, "Case; optional if the run has only one")
       ->type_name("CASE");
   command
-      ->add_option("--card", arguments->card,
-                   "Emulated card to try them on (default: the case's own)")
+      ->add_option("--card", arguments->card, "Emulated card to run on (default: the case's own)")
       ->type_name("CARD");
-  command
-      ->add_option("--plugins", arguments->plugins,
-                   "Folder with more plugins (may be given several times)")
+  command->add_option("--plugins", arguments->plugins, "Folder with more plugins (can be repeated)")
       ->type_name("DIR");
-  command->add_option("--jobs", arguments->jobs, "Strategies at a time (default: the processors)")
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "Strategies to run at a time (default: the number of processors)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
-  command->add_flag("-q,--quiet", arguments->quiet, "Print the advice alone, and errors");
+  command->add_flag("-q,--quiet", arguments->quiet, "Print only the advice and errors");
   add_output_format(*command, arguments->format);
   add_torch(*command, world);
   return [&world, arguments] { return AdviseCommand(world, *arguments).go(); };

@@ -40,17 +40,18 @@ constexpr const char* kCheckFooter = R"(Examples:
   peakbench check build/sgd.so --expect sgd.expected.json --accept
   peakbench check build/sgd.so --promise -- --strategy my-sgd+lora --batch 8
 
-DIR is a folder of built plugins, as --plugins takes it, or one library. Each strategy is run
-alone, with every choice of its options and stacked with every other strategy, on an emulated card
-and on the CPU; each model with every strategy. Asked are: does it run, are the bytes the same twice
-and in a longer run, is its promise kept, and with what does it stack. A stack is compared with the
-same stack without the strategy. OUT has check.md, check.json, and the runs with their reports.
+DIR is a folder with built plugins, as for --plugins, or one library. Each strategy runs alone, with every
+choice of its options and stacked with every other strategy, on an emulated card and on the CPU. Each model
+runs with every strategy. Checked are: that the case runs, that its bytes are the same when repeated and in
+a longer run, that its promise holds, and what the strategy stacks with. A stack is compared with the same
+stack without the strategy. The folder of the results has check.md, check.json, and the runs with their
+reports.
 
 --expect and --promise are quicker: one run, of each strategy alone, or of a model with
 fused-in-backward and checkpointing. peakbench_test_plugin adds both to CTest. The options behind
 the word -- replace those that `check` gives to `peakbench run`.
 
-Exit codes: 0 passed; 2 unusable input; 5 something failed, or nothing ran; 130 interrupted.)";
+Exit codes: 0 passed; 2 unusable input; 5 a test failed, or nothing ran; 130 interrupted.)";
 
 constexpr const char* kSmallModels[] = {"vit-b-16,layers=2,width=48,mlp=64,image=32",
                                         "qwen2.5-0.5b,layers=2,width=28,mlp=32,vocabulary=64"};
@@ -429,10 +430,10 @@ class CheckCommand {
 }  // namespace
 
 Command add_check(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("check", "Try on a plugin what every plugin has to keep");
+  auto* command = app.add_subcommand("check", "Run conformance tests on plugins");
   command->footer(kCheckFooter);
   const auto arguments = std::make_shared<CheckArguments>();
-  command->add_option("folder", arguments->plugins, "Folder of built plugins, or one library")
+  command->add_option("folder", arguments->plugins, "Folder with built plugins, or one library")
       ->required()
       ->type_name("DIR");
   command->add_option("options", arguments->run_options, "Options of `peakbench run`, behind --")
@@ -449,27 +450,29 @@ Command add_check(CLI::App& app, World& world) {
       ->excludes(expect);
   command
       ->add_option("--model", arguments->models,
-                   "Model to try strategies with (default: a small vision transformer and a small "
-                   "decoder, and one with dropout for strategies with a promise; of a model's "
-                   "plugin each of its models). "
-                   "May be given several times")
+                   "Model to test strategies with; can be repeated (default: a small vision "
+                   "transformer, a small decoder, and one with dropout for strategies with a "
+                   "promise; for a model plugin, each of its models)")
       ->type_name("NAME");
-  command->add_option("--card", arguments->card, "The emulated card")
+  command->add_option("--card", arguments->card, "Emulated card")
       ->type_name("CARD")
       ->capture_default_str();
-  command->add_option("--timeout", arguments->timeout_s, "Seconds that a case may take")
+  command->add_option("--timeout", arguments->timeout_s, "Time limit of a case, in seconds")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
       ->capture_default_str();
-  command->add_option("--jobs", arguments->jobs, "Cases at a time (default: the processors)")
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "Cases to run at a time (default: the number of processors)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
   command
       ->add_option("-o,--out", arguments->out,
-                   "Folder of what is found (default: results/check-DIR-TIME)")
+                   "Folder of the results (default: results/check-DIR-TIME)")
       ->type_name("DIR");
-  command->add_flag("--overwrite", arguments->overwrite, "Replace an earlier check in that folder");
-  command->add_flag("-q,--quiet", arguments->quiet, "Print what was found alone, and errors");
+  command->add_flag("--overwrite", arguments->overwrite,
+                    "Replace the results of an earlier check in that folder");
+  command->add_flag("-q,--quiet", arguments->quiet, "Print only the findings and errors");
   add_output_format(*command, arguments->format);
   add_torch(*command, world);
   return [&world, arguments] { return CheckCommand(world, *arguments).go(); };

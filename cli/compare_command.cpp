@@ -13,9 +13,9 @@ constexpr const char* kCompareFooter = R"(Examples:
   peakbench compare history:main@latest results/change --json
   peakbench compare results/main results/change --out comparison
   peakbench compare results/main results/change --format markdown --out . --reserved 20MiB
-Cases are matched by id. Cases of other cards are not compared, and marked.
-Exit codes: 0, whatever differs (`peakbench gate` judges); 2 a run cannot be read, both are the same,
-no case is in both, a page cannot be written.)";
+Cases are matched by id. Cases of different cards are marked and not compared.
+Exit codes: 0 compared, whatever differs (`peakbench gate` judges); 2 a run cannot be read, both runs are
+the same, no case is in both, or a page cannot be written.)";
 
 int show(World& world, const ComparisonArguments& arguments) {
   const auto compared = compare_runs(arguments);
@@ -36,7 +36,7 @@ int show(World& world, const ComparisonArguments& arguments) {
 }  // namespace
 
 Command add_compare(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("compare", "What differs between two runs, and where");
+  auto* command = app.add_subcommand("compare", "Show what differs between two runs, and where");
   command->footer(kCompareFooter);
   const auto arguments = std::make_shared<ComparisonArguments>();
   add_comparison_options(*command, *arguments);

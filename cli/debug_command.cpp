@@ -38,12 +38,12 @@ constexpr const char* kDebugFooter = R"(Examples:
   peakbench debug results/mine vit-b-16/my-strategy/cpu/fp32/b1
   peakbench debug suites/mine.toml vit-b-16/my-strategy/cpu/fp32/b1 --debugger lldb
 
-The case is given as to `peakbench run`, and by its id (or the name of its folder, or the stack
-that only one has) where there are several; or by a run's folder and the same. What stands behind --
-goes to the debugger. The worker gets the variables that `peakbench run` gives it, the emulated
-card's among them. It has not begun: type `run`. Build the plugin with
--DCMAKE_BUILD_TYPE=RelWithDebInfo to see its lines.
-Exit codes: the debugger's; 2 when there is no such case or no debugger.)";
+Give the case as to `peakbench run`, or by the folder of a run. If that makes several cases, add the id of
+one, the name of its folder, or a stack that only it has. Arguments after -- go to the debugger. The worker
+gets the same environment variables as in `peakbench run`, including those of the emulated card. It has not
+started: set breakpoints and type `run`. Build your plugin with -DCMAKE_BUILD_TYPE=RelWithDebInfo to see its
+source lines.
+Exit codes: the debugger's; 2 no such case, or no debugger.)";
 
 struct DebugArguments {
   RunArguments run;  // its suite may be the folder of a run
@@ -184,20 +184,19 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
   command->footer(kDebugFooter);
   const auto arguments = std::make_shared<DebugArguments>();
   command
-      ->add_option(
-          "suite", arguments->run.suite,
-          "A suite, as a TOML file or the name of a bundled one, or the folder of a run that "
-          "has the case")
+      ->add_option("suite", arguments->run.suite,
+                   "Suite (a TOML file or the name of a bundled one), or the folder of a run that "
+                   "contains the case")
       ->type_name("SUITE|RUN");
-  command->add_option("case", arguments->wanted, "Its id, or the name of its folder below cases/")
+  command
+      ->add_option("case", arguments->wanted, "Id of the case, or the name of its folder in cases/")
       ->type_name("CASE");
   add_one_case_options(*command, arguments->run);
-  command->add_option("--debugger", arguments->debugger, "gdb (default), lldb, or a path of one")
+  command->add_option("--debugger", arguments->debugger, "Debugger: gdb (default), lldb, or a path")
       ->type_name("PROGRAM");
   command
       ->add_option("-o,--out", arguments->out,
-                   "Folder of the job, its trace and result (default: a new one for temporary "
-                   "files)")
+                   "Folder of the job, its trace and result (default: a new temporary folder)")
       ->type_name("DIR");
   return [&world, arguments, &typed] {
     arguments->run.suite = suite_file(world.places, arguments->run.suite);

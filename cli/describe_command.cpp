@@ -30,7 +30,7 @@ constexpr const char* kDescribeFooter = R"(Examples:
   peakbench describe checkpointing --json
   peakbench describe vit-l-16
   peakbench describe sgd --plugins build/sgd
-Exit codes: 0; 2 when no strategy or model has this name.)";
+Exit codes: 0 done; 2 no strategy or model has this name.)";
 
 struct DescribeArguments {
   std::string id;
@@ -208,11 +208,11 @@ int run(World& world, const DescribeArguments& arguments) {
 
 Command add_describe(CLI::App& app, World& world) {
   auto* command = app.add_subcommand(
-      "describe", "Show what a strategy does, costs and stacks with, or a model's options");
+      "describe", "Describe a strategy (effect, promise, conflicts) or a model's options");
   command->footer(kDescribeFooter);
   const auto arguments = std::make_shared<DescribeArguments>();
-  command->add_option("name", arguments->id, "A strategy's or a model's name")->required();
-  command->add_flag("--json", arguments->json, "As JSON");
+  command->add_option("name", arguments->id, "Name of a strategy or a model")->required();
+  command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("--plugins", arguments->plugins, "Folder with more plugins")
       ->allow_extra_args(false)
       ->type_name("DIR");

@@ -40,13 +40,12 @@ constexpr const char* kDoctorFooter = R"(Examples:
   peakbench doctor
   peakbench doctor --json
   peakbench doctor --context --to my-a100.json
-A process takes more of a GPU than PyTorch reserves: a CUDA context, which grows with the kernels
-that it loads. --context measures it, as nvidia-smi's figure less what PyTorch reserved, with one
-tensor and in a small training. It needs a real GPU that nothing else uses, and PyTorch in the
-Python of $PEAKBENCH_PYTHON, else of python3 on PATH. With --to FILE the figures are added to a card
-file, and `peakbench emulate --card FILE` counts with them.
-Exit codes: 0 everything is there, or the context was measured; 2 something is missing: each problem
-says how to fix it.)";
+Besides what PyTorch reserves, a process takes a CUDA context of a GPU's memory, which grows with the
+kernels that it loads. --context measures the context: the figure of nvidia-smi less what PyTorch reserved,
+with one tensor and in a small training. It needs a real GPU that nothing else uses, and PyTorch in the
+Python of $PEAKBENCH_PYTHON, else of python3 on PATH. --to FILE adds the figures to a card file, and
+`peakbench emulate --card FILE` then includes them.
+Exit codes: 0 no problem was found, or the context was measured; 2 a problem was found: each one has its fix.)";
 
 constexpr std::int64_t kLittleMemory = std::int64_t{4} << 30;
 constexpr std::int64_t kLittleDisk = std::int64_t{2} << 30;
@@ -267,22 +266,23 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
 }  // namespace
 
 Command add_doctor(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("doctor", "Say what is wrong with this installation");
+  auto* command =
+      app.add_subcommand("doctor", "Check this installation and show how to fix problems");
   command->footer(kDoctorFooter);
   const auto json = std::make_shared<bool>(false);
   const auto folders = std::make_shared<std::vector<std::string>>();
-  command->add_flag("--json", *json, "As JSON");
+  command->add_flag("--json", *json, "Print JSON");
   auto* more = add_repeated(*command, "--plugins", *folders, "Folder with more plugins", "DIR");
   auto* torch = add_torch(*command, world);
   const auto context = std::make_shared<ContextArguments>();
   const auto measures = std::make_shared<bool>(false);
   auto* flag =
-      command->add_flag("--context", *measures, "Measure a real GPU's CUDA context instead");
+      command->add_flag("--context", *measures, "Measure the CUDA context of a real GPU instead");
   flag->excludes(more)->excludes(torch);
-  command->add_option("--device", context->device, "With --context: which GPU (default 0)")
+  command->add_option("--device", context->device, "With --context: index of the GPU (default 0)")
       ->type_name("INDEX")
       ->needs(flag);
-  command->add_option("--to", context->to, "With --context: add it to this card file of your own")
+  command->add_option("--to", context->to, "With --context: add the measurement to this card file")
       ->type_name("FILE")
       ->needs(flag);
   return [&world, json, folders, context, measures] {

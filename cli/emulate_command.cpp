@@ -26,13 +26,12 @@ constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
   peakbench train.py --batch 8
 
-The first line says whether the program fits the card and how far that can be relied on; what fills its
-peak follows. --details adds what each process took, read and asked of CUDA. Memory is PyTorch's own.
-Kernels do nothing: small tensors are computed on the host where what they depend on is known, and there
-are no times (docs/emulator.md). `peakbench list devices` shows the cards. `peakbench train.py` is
-`peakbench emulate -- python3 train.py`; `peakbench trace` writes a report.
-Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run, or --json
-cannot be written.)";
+The first line shows whether the program fits the card, and the verdict: how far the figures can be relied
+on. What fills the peak follows. --details adds the memory, reads and CUDA calls of each process. PyTorch's
+own allocator manages the memory. Kernels do nothing: small tensors with known inputs are computed on the
+host, and nothing is timed (docs/emulator.md). `peakbench list devices` lists the cards. `peakbench train.py`
+is short for `peakbench emulate -- python3 train.py`; `peakbench trace` writes a report.
+Exit code: the program's; 128 + N if signal N ended it; 2 no program was given, or --json cannot be written.)";
 
 struct EmulateArguments {
   emulator::EmulateRequest request;
@@ -48,15 +47,15 @@ View view_of(const EmulateArguments& arguments) {
 void add_output_options(CLI::App& command, EmulateArguments& arguments) {
   command
       .add_option("--json", arguments.json,
-                  "Write the figures as JSON to this file, or without one to standard output")
+                  "Write the figures as JSON to FILE, or to standard output")
       ->type_name("[FILE]");
   command
       .add_option("--name", arguments.request.name,
-                  "What to call the program in comparisons (default: its script's name)")
+                  "Name of the program in comparisons (default: its script's name)")
       ->type_name("NAME");
   auto* details = command.add_flag("-v,--details", arguments.details,
-                                   "Print every process, read, condition and context, too");
-  command.add_flag("-q,--quiet", arguments.quiet, "Print whether it fits, and nothing else")
+                                   "Also print every process, read, condition and context");
+  command.add_flag("-q,--quiet", arguments.quiet, "Print only whether the program fits")
       ->excludes(details);
 }
 
@@ -98,31 +97,32 @@ int emulate(World& world, const CLI::App& command, EmulateArguments& arguments) 
 
 Command add_emulate(CLI::App& app, World& world) {
   auto* command = app.add_subcommand(
-      "emulate", "Run any PyTorch program on an emulated CUDA card and say what it took of it");
+      "emulate", "Run a PyTorch program on an emulated CUDA card and report its peak memory");
   command->footer(kEmulateFooter);
   const auto arguments = std::make_shared<EmulateArguments>();
   auto& request = arguments->request;
   command
-      ->add_option("--card", request.card,
-                   "Card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
+      ->add_option(
+          "--card", request.card,
+          "Emulated card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
       ->type_name("CARD");
   add_output_options(*command, *arguments);
   command->add_flag_callback(
       "--no-compute", [&request] { request.values.compute = false; },
-      "Compute no values: what the host reads back is then mostly unknown");
+      "Compute no values; most values that the host reads back are then unknown");
   command
       ->add_option("--assume", request.values.assume,
-                   "nonzero=all or nonzero=none: rows of results whose count depends on values "
-                   "that are not known; gives an upper or a lower bound")
+                   "Sizes that depend on unknown values: nonzero=all gives an upper bound, "
+                   "nonzero=none a lower bound")
       ->type_name("NAME=WHAT");
   add_second_guess(*command, request.second_guesses);
-  add_program(*command, request.command, "program", "The program and its arguments, after --")
+  add_program(*command, request.command, "program", "Program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   request.look.colours = screen_of(STDERR_FILENO).live;
   request.look.width = [] { return table_width(STDERR_FILENO); };
   command->add_flag_callback(
       "--no-lines", [arguments] { arguments->lines = false; },
-      "Do not tell what fills the peak: the program is not traced for it");
+      "Do not trace the program to show what fills the peak");
   return [&world, arguments, command] { return emulate(world, *command, *arguments); };
 }
 

@@ -25,10 +25,10 @@ constexpr const char* kExportFooter = R"(Examples:
   peakbench export results/vit foreach-off --format chrome --out foreach-off.json
   peakbench export results/vit vit-l-16/baseline/cpu/fp32/b1 --out baseline.pickle
   python3 -m torch.cuda._memory_viz trace_plot baseline.pickle -o baseline.html
-A CASE is an id, a slug or, where that says which, a stack of strategies. `snapshot` is for
-`python3 -m torch.cuda._memory_viz` and pytorch.org/memory_viz, `chrome` for ui.perfetto.dev
-(docs/trace.md). On an emulated card the time in both is the event's number.
-Exit codes: 0; 2 when there is no such run, case or trace, or the file cannot be written.)";
+CASE is an id, a slug or, if unambiguous, a stack of strategies. Open `snapshot` with
+`python3 -m torch.cuda._memory_viz` or pytorch.org/memory_viz, and `chrome` with ui.perfetto.dev
+(docs/trace.md). On an emulated card, times are event numbers.
+Exit codes: 0 done; 2 no such run, case or trace, or the file cannot be written.)";
 
 struct ExportArguments {
   std::string run, wanted, format = "snapshot", out;
@@ -78,18 +78,21 @@ int write(World& world, const ExportArguments& arguments) {
 
 Command add_export(CLI::App& app, World& world) {
   auto* command = app.add_subcommand(
-      "export", "Write a case's trace as a PyTorch memory snapshot or for Perfetto");
+      "export", "Export a case's trace as a PyTorch memory snapshot or for Perfetto");
   command->footer(kExportFooter);
   const auto arguments = std::make_shared<ExportArguments>();
   command->add_option("run", arguments->run, "Run folder, or its run.json")
       ->required()
       ->type_name("RUN");
-  command->add_option("case", arguments->wanted, "Which case (may be left out where there is one)")
+  command->add_option("case", arguments->wanted, "Case; optional if the run has only one")
       ->type_name("CASE");
-  command->add_option("-f,--format", arguments->format, "snapshot (default), chrome")
+  command
+      ->add_option("-f,--format", arguments->format, "Output format: snapshot (default) or chrome")
       ->check(one_of({"snapshot", "chrome"}))
       ->type_name("NAME");
-  command->add_option("-o,--out", arguments->out, "File (default SLUG.pickle or SLUG.json, here)")
+  command
+      ->add_option("-o,--out", arguments->out,
+                   "Output file (default: SLUG.pickle or SLUG.json in the working directory)")
       ->type_name("FILE");
   return [&world, arguments] { return write(world, *arguments); };
 }

@@ -106,61 +106,65 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   for (const auto* row : result::asked_axes())
     if (row->axis != Axis::kDevice) {
       auto* option = add_axis_option(command, *row, arguments.cases)
-                         ->group("Cases (each may be given several times; they multiply)");
+                         ->group("Cases (options can be repeated; every combination is a case)");
       if (row->axis == Axis::kBatchSize)
-        option->description("Samples in a batch: does that fit? (default: find the largest)");
+        option->description(
+            "Batch size, in samples: check whether it fits (default: find the largest)");
     }
   add_repeated(command, "--card", arguments.cards,
-               "Emulated cards: a100-40gb,rtx-4090-24gb; all: the smallest that will do", "CARD");
+               "Emulated cards: a100-40gb,rtx-4090-24gb; all: find the smallest that fits", "CARD");
   add_repeated(command, "--budget", arguments.budgets,
-               "In place of a card: so much memory, like 20GiB, on an h100-80gb", "SIZE");
+               "Memory to fit, instead of a card: 20GiB; the emulated card is an h100-80gb",
+               "SIZE");
   command
       .add_option("--largest", arguments.largest,
-                  "What to find the largest value of: batch (default; with --batch nothing), seq, "
-                  "layers, rank")
+                  "Quantity to maximize: batch (default without --batch), seq, layers, rank")
       ->type_name("batch|seq|layers|rank");
   command
       .add_option("--vary", arguments.vary,
-                  "Of a program: the values that {NAME} in its command takes, NAME=1..64")
+                  "Values of {NAME} in the command of a program: NAME=1..64")
       ->type_name("NAME=A..B");
-  command.add_option("--steps", arguments.steps, "Steps of each run (default 3)")
+  command.add_option("--steps", arguments.steps, "Steps of a run (default 3)")
       ->check(CLI::Range(std::int64_t{1}, plan::kMostSteps))
       ->type_name("N");
   command
-      .add_option("--check", arguments.check,
-                  "Values on either side of a boundary that are run (default 3; 1: those next to "
-                  "it alone)")
+      .add_option(
+          "--check", arguments.check,
+          "Values to run on either side of a boundary (default 3; 1: only the adjacent ones)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100}))
       ->type_name("N");
   command.add_flag("--least", arguments.least,
-                   "Look for the least memory that it runs in, too: several runs more");
+                   "Also find the least memory that each case runs in; takes several more runs");
   command
-      .add_option("--timeout", arguments.timeout_s, "Seconds that one run may take (default 3600)")
+      .add_option("--timeout", arguments.timeout_s,
+                  "Time limit of a run, in seconds (default 3600)")
       ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds))
       ->type_name("N");
-  command.add_option("--jobs", arguments.jobs, "Cells at a time (default: the processors)")
+  command
+      .add_option("--jobs", arguments.jobs,
+                  "Cells of the table to search at a time (default: the number of processors)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}))
       ->type_name("N");
   command
       .add_option("--assume", arguments.assume,
-                  "Of sizes that rest on values which no emulated card knows: no rows or all")
+                  "Sizes that depend on unknown values: no rows or all rows")
       ->check(one_of({"nonzero=none", "nonzero=all"}))
       ->type_name("nonzero=none|all");
   add_second_guess(command, arguments.second_guesses);
-  command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
+  command.add_option("--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off")
       ->check(one_of({"on", "off"}))
       ->type_name("on|off");
   add_repeated(command, "--plugins", arguments.plugins,
-               "Folder with more plugins (may be given several times)", "DIR");
+               "Folder with more plugins (can be repeated)", "DIR");
   command
       .add_option("-o,--out", arguments.out,
-                  "Folder of the results (default results/fit-NAME-TIME)")
+                  "Folder of the results (default: results/fit-NAME-TIME)")
       ->type_name("DIR");
   command.add_flag("--overwrite", arguments.overwrite, "Delete the run in --out first");
   command.add_flag("--no-report", arguments.no_report, "Write run.json and fit.json only");
-  command.add_flag("-q,--quiet", arguments.quiet, "Print the answer alone, and errors");
+  command.add_flag("-q,--quiet", arguments.quiet, "Print only the result and errors");
   add_output_format(command, arguments.format);
-  add_program(command, arguments.command, "program", "A program and its arguments, after --")
+  add_program(command, arguments.command, "program", "Program and its arguments, after --")
       ->type_name("PROGRAM ARG");
 }
 

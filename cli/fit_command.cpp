@@ -46,11 +46,11 @@ constexpr const char* kFitFooter = R"(Examples:
   peakbench fit --model vit-l-16 --strategy baseline --batch 16 --card all
   peakbench fit --card rtx-4090-24gb --vary batch=1..64 -- python3 train.py --batch {batch}
 
-The largest value is found by running cases on emulated cards: what is named ran, and the next one did
-not. Nothing is extrapolated. Where more of a program's {NAME} takes less memory, the smallest that runs is
-found. With --least: the smallest card's memory that it runs in, to 2 MiB.
-With --batch and without --largest: whether that fits. A CUDA context is set aside, as much as was measured
-on such a card or else on any; --card CARD,context=0 sets none aside. docs/fit.md has more.
+The largest value is found by running cases on emulated cards: the value shown ran, and the next one did
+not. Nothing is extrapolated. If a larger {NAME} of a program takes less memory, the smallest value that
+runs is found. --least finds the memory of the smallest card that each case runs in, to 2 MiB. With --batch
+and without --largest, the command checks whether that batch fits. Memory for a CUDA context is set aside,
+as much as was measured on that card, else on any card; --card CARD,context=0 sets none aside (docs/fit.md).
 Exit codes: 0 something fits; 2 unusable input; 3 nothing fits; 130 interrupted.)";
 
 class FitCommand {

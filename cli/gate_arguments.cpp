@@ -12,7 +12,7 @@ namespace {
 using analysis::Source;
 
 void add_policy(CLI::App& command, ComparisonArguments& arguments) {
-  const std::string group = "Policy (default: the suite's table `gate`, else as said)";
+  const std::string group = "Policy (default: the suite's table `gate`, else the defaults below)";
   const auto add = [&](const std::string& option, const std::string& key, const std::string& words,
                        const std::string& type) {
     command
@@ -22,24 +22,26 @@ void add_policy(CLI::App& command, ComparisonArguments& arguments) {
         ->type_name(type)
         ->group(group);
   };
-  add("--requested", "requested", "How much more a case may ask for: 0 (default), 512, 1MiB, 0.5%",
+  add("--requested", "requested",
+      "Allowed increase of the requested bytes: 0 (default), 512, 1MiB, 0.5%", "SIZE|PART");
+  add("--allocated", "allocated",
+      "Allowed increase of the allocated bytes: 0 (default), 1MiB, 0.5%", "SIZE|PART");
+  add("--reserved", "reserved", "Allowed increase of the reserved bytes: 2% (default), 20MiB",
       "SIZE|PART");
-  add("--allocated", "allocated", "How much more its blocks may take: 0 (default), 1MiB, 0.5%",
-      "SIZE|PART");
-  add("--reserved", "reserved", "How much more the allocator may reserve: 2% (default), 20MiB",
-      "SIZE|PART");
-  add("--throughput", "throughput",
-      "Slower by less is the same: 2% (default); off: speed stops nothing", "PART|off");
+  add("--throughput", "throughput", "Allowed slowdown: 2% (default); off: ignore times",
+      "PART|off");
   add("--false-alarms", "false_alarms",
-      "How often an equally fast build may be called worse: 1% (default)", "PART");
-  add("--failed", "failed", "A case that no longer ends ok: fail (default) or pass", "fail|pass");
-  add("--missing", "missing", "A case of BASE that NEW lacks: fail (default) or pass", "fail|pass");
+      "Rate of false alarms: how often an equally fast build may be called worse: 1% (default)",
+      "PART");
+  add("--failed", "failed", "If a case no longer ends ok: fail (default) or pass", "fail|pass");
+  add("--missing", "missing", "If a case of BASE is missing in NEW: fail (default) or pass",
+      "fail|pass");
   add("--verdict", "verdict",
-      "An emulated case whose figures could be relied on more in BASE (exact, exact if, a bound, "
-      "unreliable): fail (default) or pass",
+      "If the verdict of an emulated case became weaker (exact > exact if > a bound > unreliable): "
+      "fail (default) or pass",
       "fail|pass");
   add("--phases", "phases",
-      "A phase whose own maximum grew: fail (default); pass: the peak alone is held", "fail|pass");
+      "If the maximum of a phase grew: fail (default); pass: check the peak only", "fail|pass");
 }
 
 compare::Policy policy_for(const ComparisonArguments& arguments, const analysis::Source& base,
@@ -58,25 +60,27 @@ compare::Policy policy_for(const ComparisonArguments& arguments, const analysis:
 void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
   command
       .add_option("base", arguments.base,
-                  "The run to compare with: its folder, its run.json, history:main@latest, or what "
-                  "`peakbench emulate --json` wrote")
+                  "Run to compare with: its folder, its run.json, history:main@latest, or a file "
+                  "of `peakbench emulate --json`")
       ->required()
       ->type_name("BASE");
-  command.add_option("new", arguments.now, "The new run")->required()->type_name("NEW");
+  command.add_option("new", arguments.now, "New run, given like BASE")
+      ->required()
+      ->type_name("NEW");
   command
-      .add_option("--history", arguments.history,
-                  "The file of the history (default $PEAKBENCH_HISTORY, else "
-                  "peakbench-history.sqlite)")
+      .add_option(
+          "--history", arguments.history,
+          "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)")
       ->type_name("FILE");
   command.add_flag("--json", arguments.json, "Print the comparison as JSON (docs/compare.md)");
   add_repeated(command, "-f,--format", arguments.formats,
-               "Also write pages: html, markdown, json, text (with --out; default html and "
-               "markdown); csv: print the figures so",
+               "Formats of the pages in --out: html, markdown, json, text (default: html and "
+               "markdown); csv: print the figures as CSV",
                "NAME[,NAME]");
   command.add_option("-o,--out", arguments.out, "Folder of the pages")->type_name("DIR");
   command
       .add_option("--templates", arguments.templates,
-                  "Folder with templates that replace ours, file by file")
+                  "Folder with templates that replace the bundled ones, file by file")
       ->type_name("DIR");
   add_policy(command, arguments);
 }

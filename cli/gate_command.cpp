@@ -24,11 +24,11 @@ constexpr const char* kGateFooter = R"(Examples:
   peakbench gate results/main results/change
   peakbench gate history:main@good results/change --junit gate.xml --out comparison
   peakbench gate results/main results/change --allocated 1MiB --reserved 5% --throughput off
-The policy is the table `gate` of the suite that NEW was run with (docs/compare.md). By default one
-byte more asked for or allocated, at the peak or in any phase, is a regression.
-Exit codes: 0 passed; 2 unusable input, a case of another card, no case that could be compared, or a
-figure that differs under another PyTorch, driver or number of steps; 4 regression: memory or step
-time is worse; 5 a case failed or is missing. Where several apply: 2, then 5, then 4.)";
+The policy is the table `gate` of the suite that NEW was run with (docs/compare.md). By default, one more
+byte requested or allocated, at the peak or in any phase, is a regression.
+Exit codes: 0 passed; 2 unusable input, a case of another card, no case to compare, or a figure that
+differs under another PyTorch, driver or number of steps; 4 regression: memory or step time is worse; 5 a
+case failed or is missing. If several apply: 2, then 5, then 4.)";
 
 struct GateArguments {
   ComparisonArguments comparison;
@@ -116,19 +116,19 @@ class GateCommand {
 }  // namespace
 
 Command add_gate(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("gate", "Does the new run pass? For continuous integration");
+  auto* command =
+      app.add_subcommand("gate", "Check a new run for regressions, for continuous integration");
   command->footer(kGateFooter);
   const auto arguments = std::make_shared<GateArguments>();
   add_comparison_options(*command, arguments->comparison);
-  command->add_option("--junit", arguments->junit, "Write JUnit XML: a test case a case")
+  command->add_option("--junit", arguments->junit, "Write JUnit XML with one test case per case")
       ->type_name("FILE");
-  command->add_flag(
-      "--allow-nothing", arguments->allow_nothing,
-      "Pass though no case ended ok in both runs (else exit code 2); they must share a "
-      "case all the same");
+  command->add_flag("--allow-nothing", arguments->allow_nothing,
+                    "Pass even if no case ended ok in both runs (otherwise exit code 2); the runs "
+                    "must still share a case");
   command
       ->add_option("--summary", arguments->summary,
-                   "Add the Markdown to this file (default $GITHUB_STEP_SUMMARY)")
+                   "Append the Markdown page to this file (default: $GITHUB_STEP_SUMMARY)")
       ->envname("GITHUB_STEP_SUMMARY")
       ->type_name("FILE");
   return [&world, arguments] { return GateCommand(world, *arguments).go(); };

@@ -23,13 +23,14 @@ using history::Labels;
 constexpr const char* kHistoryAddFooter = R"(Examples:
   peakbench history add results/nightly
   peakbench history add results/nightly --branch main --commit 3f9c2d1 --verdict passed
-  peakbench history add saved.jsonl        (what `peakbench history export` wrote, labels included)
+  peakbench history add saved.jsonl  # written by `peakbench history export`, with its labels
 
-Without --commit and --branch, continuous integration's variables say them (GITHUB_SHA,
-GITHUB_HEAD_REF, GITHUB_REF_NAME, CI_COMMIT_SHA, ...), else the run itself, else git in this folder.
-The same run twice is one row. What was alive at each phase's peak is kept beside the run, where its
-traces are at hand; the traces are not. Exit codes: 0; 2 when a run cannot be read or the history
-cannot be written: the runs before it are added, it and those after it are not.)";
+Without --commit and --branch, they come from the variables of continuous integration (GITHUB_SHA,
+GITHUB_HEAD_REF, GITHUB_REF_NAME, CI_COMMIT_SHA, ...), else from the run, else from git in this folder.
+Adding a run twice stores it once. The allocations at each phase's peak are stored if the run's traces
+exist; the traces themselves are not.
+Exit codes: 0 done; 2 a run cannot be read or the history cannot be written: the runs before it are added,
+that run and those after it are not.)";
 
 struct AddArguments {
   HistoryPlace place;
@@ -110,7 +111,7 @@ int add(World& world, const AddArguments& arguments) {
 }  // namespace
 
 Command add_history_add(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand("add", "File runs under their commit and branch");
+  auto* command = parent.add_subcommand("add", "Add runs under their commit and branch");
   command->footer(kHistoryAddFooter);
   const auto arguments = std::make_shared<AddArguments>();
   command
@@ -122,10 +123,11 @@ Command add_history_add(CLI::App& parent, World& world) {
   command->add_option("--commit", arguments->labels.commit, "Commit")->type_name("ID");
   command
       ->add_option("--verdict", arguments->labels.verdict,
-                   "What a gate said: passed, regressed, failed, unknown, accepted")
+                   "Result of the gate: passed, regressed, failed, unknown, accepted")
       ->type_name("WORD");
-  command->add_option("--note", arguments->labels.note, "A sentence for people")->type_name("TEXT");
-  command->add_flag("--json", arguments->json, "As JSON");
+  command->add_option("--note", arguments->labels.note, "Note to store with the run")
+      ->type_name("TEXT");
+  command->add_flag("--json", arguments->json, "Print JSON");
   return [&world, arguments] { return add(world, *arguments); };
 }
 

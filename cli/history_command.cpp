@@ -16,8 +16,9 @@ constexpr const char* kHistoryFooter = R"(Examples:
   peakbench history accept 12 --note "the new loss head needs one more buffer"
   peakbench history prune --keep 365 --older-than 2y --dry-run
   peakbench history export --out history.jsonl
-The file is --history, or $PEAKBENCH_HISTORY, or peakbench-history.sqlite in this folder; docs/history.md
-describes it, with queries in SQL. Exit codes: 0; 2 when the file or a run cannot be used.)";
+The history is one file: --history, else $PEAKBENCH_HISTORY, else peakbench-history.sqlite in this folder
+(docs/history.md has example queries in SQL).
+Exit codes: 0 done; 2 the file or a run cannot be used.)";
 
 }  // namespace
 
@@ -33,18 +34,20 @@ history::History HistoryPlace::to_write() const {
 
 void add_history_options(CLI::App& command, HistoryPlace& place) {
   command
-      .add_option("--history", place.file,
-                  "The history (default $PEAKBENCH_HISTORY, or ./peakbench-history.sqlite)")
+      .add_option(
+          "--history", place.file,
+          "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)")
       ->type_name("FILE");
   command
-      .add_option("--wait", place.wait_s, "Seconds to wait for another program that writes to it")
+      .add_option("--wait", place.wait_s,
+                  "Time to wait while another program writes to the history, in seconds")
       ->type_name("S")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
 }
 
 Command add_history(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("history", "Runs over time: add, list, show, trend, prune");
+  auto* command = app.add_subcommand("history", "Record runs over time and show trends");
   command->footer(kHistoryFooter);
   command->require_subcommand(0, 1);
   const std::vector<std::pair<std::string, Command>> parts{

@@ -236,52 +236,62 @@ int check(World& world, const HistoryPlace& place) {
 }  // namespace
 
 Command add_history_accept(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand("accept", "A change is wanted: compare later runs with it");
+  auto* command =
+      parent.add_subcommand("accept", "Accept a run's change: later runs are compared with it");
   const auto arguments = std::make_shared<AcceptArguments>();
-  command->add_option("number", arguments->number, "The run")
+  command->add_option("number", arguments->number, "Number of the run")
       ->required()
       ->check(whole_number(1))
       ->type_name("RUN");
   add_history_options(*command, arguments->place);
-  command->add_option("--note", arguments->note, "Why")->type_name("TEXT");
+  command->add_option("--note", arguments->note, "Reason, stored with the run")->type_name("TEXT");
   return [&world, arguments] { return accept(world, *arguments); };
 }
 
 Command add_history_prune(CLI::App& parent, World& world) {
-  auto* command =
-      parent.add_subcommand("prune", "Remove runs; the newest and the newest good stay");
+  auto* command = parent.add_subcommand(
+      "prune", "Remove old runs; the newest and the newest good run are kept");
   const auto arguments = std::make_shared<PruneArguments>();
   add_history_options(*command, arguments->place);
-  command->add_option("--keep", arguments->keep, "So many newest of each branch and suite stay")
+  command
+      ->add_option("--keep", arguments->keep,
+                   "Number of newest runs to keep for each branch and suite")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000'000));
-  command->add_option("--older-than", arguments->older_than, "90d, 12w, 2y, or a date: 2026-01-31")
+  command
+      ->add_option("--older-than", arguments->older_than,
+                   "Remove runs older than this: 90d, 12w, 2y, or a date like 2026-01-31")
       ->type_name("AGE");
-  command->add_option("--branch", arguments->branch, "Only of this branch")->type_name("NAME");
-  command->add_option("--run", arguments->runs, "These, whatever they are")
+  command->add_option("--branch", arguments->branch, "Only runs of this branch")->type_name("NAME");
+  command
+      ->add_option("--run", arguments->runs,
+                   "Remove this run, by its number, even if it would be kept (can be repeated)")
       ->type_name("RUN")
       ->allow_extra_args(false);
-  command->add_flag("--dry-run", arguments->dry_run, "Show them, remove nothing");
-  command->add_flag("--json", arguments->json, "As JSON");
+  command->add_flag("--dry-run", arguments->dry_run, "Show the runs and remove nothing");
+  command->add_flag("--json", arguments->json, "Print JSON");
   return [&world, arguments] { return prune(world, *arguments); };
 }
 
 Command add_history_export(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand("export", "Runs as lines of JSON, or as run folders");
+  auto* command = parent.add_subcommand("export", "Export runs as lines of JSON or as run folders");
   const auto arguments = std::make_shared<HistoryExportArguments>();
   add_history_options(*command, arguments->place);
-  command->add_option("--branch", arguments->filter.branch, "Of this branch")->type_name("NAME");
-  command->add_option("--suite", arguments->filter.suite, "Of this suite")->type_name("NAME");
-  command->add_option("-f,--format", arguments->format, "jsonl or folders")
+  command->add_option("--branch", arguments->filter.branch, "Only runs of this branch")
+      ->type_name("NAME");
+  command->add_option("--suite", arguments->filter.suite, "Only runs of this suite")
+      ->type_name("NAME");
+  command->add_option("-f,--format", arguments->format, "Output format: jsonl or folders")
       ->check(one_of({"jsonl", "folders"}))
       ->capture_default_str();
-  command->add_option("-o,--out", arguments->out, "File (default: standard output), or folder")
+  command
+      ->add_option("-o,--out", arguments->out, "Output file (default: standard output), or folder")
       ->type_name("PATH");
   return [&world, arguments] { return export_runs(world, *arguments); };
 }
 
 Command add_history_check(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand("check", "Look through the whole file for damage");
+  auto* command = parent.add_subcommand("check", "Check the whole file for damage");
   const auto place = std::make_shared<HistoryPlace>();
   add_history_options(*command, *place);
   return [&world, place] { return check(world, *place); };

@@ -177,52 +177,62 @@ int trend(World& world, const TrendArguments& arguments) {
 }  // namespace
 
 Command add_history_list(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand("list", "Runs, the newest first");
+  auto* command = parent.add_subcommand("list", "List runs, newest first");
   const auto arguments = std::make_shared<HistoryListArguments>();
   add_history_options(*command, arguments->place);
-  command->add_option("--branch", arguments->filter.branch, "Of this branch")->type_name("NAME");
-  command->add_option("--suite", arguments->filter.suite, "Of this suite")->type_name("NAME");
-  command->add_option("--card", arguments->filter.card, "With a case on such a card")
+  command->add_option("--branch", arguments->filter.branch, "Only runs of this branch")
+      ->type_name("NAME");
+  command->add_option("--suite", arguments->filter.suite, "Only runs of this suite")
+      ->type_name("NAME");
+  command
+      ->add_option("--card", arguments->filter.card,
+                   "Only runs with a case on a card with this text in its name")
       ->type_name("TEXT");
-  command->add_option("--commit", arguments->filter.commit, "Of commits that begin so")
+  command
+      ->add_option("--commit", arguments->filter.commit, "Only runs of commits that begin with ID")
       ->type_name("ID");
-  command->add_flag("--good", arguments->filter.good, "That a gate may compare with");
-  command->add_option("--last", arguments->last, "So many")
+  command->add_flag("--good", arguments->filter.good, "Only runs that a gate may compare with");
+  command->add_option("--last", arguments->last, "Number of runs to list")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
-  command->add_flag("--all", arguments->all, "All of them");
+  command->add_flag("--all", arguments->all, "List all runs");
   add_output_format(*command, arguments->format);
   return [&world, arguments] { return list(world, *arguments); };
 }
 
 Command add_history_show(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand("show", "One run: what it is filed under, and its table");
+  auto* command =
+      parent.add_subcommand("show", "Show a run: branch, commit, verdict and its table");
   const auto arguments = std::make_shared<ShowArguments>();
-  command->add_option("number", arguments->number, "As `peakbench history list` numbers it")
+  command->add_option("number", arguments->number, "Number of the run in `peakbench history list`")
       ->required()
       ->check(whole_number(1))
       ->type_name("RUN");
   add_history_options(*command, arguments->place);
-  command->add_flag("--json", arguments->json, "As JSON, its run.json included");
+  command->add_flag("--json", arguments->json, "Print JSON, including the run's run.json");
   return [&world, arguments] { return show(world, *arguments); };
 }
 
 Command add_history_trend(CLI::App& parent, World& world) {
   auto* command =
-      parent.add_subcommand("trend", "How a case's figures went, on each card by itself");
+      parent.add_subcommand("trend", "Show how a case's figures changed, for each card separately");
   const auto arguments = std::make_shared<TrendArguments>();
-  command->add_option("case", arguments->text, "A part of the case's id, or a pattern with * and ?")
+  command->add_option("case", arguments->text, "Part of the case's id, or a pattern with * and ?")
       ->type_name("CASE");
   add_history_options(*command, arguments->place);
-  command->add_option("--card", arguments->card, "Only cards with this in their name")
+  command->add_option("--card", arguments->card, "Only cards with this text in their name")
       ->type_name("TEXT");
-  command->add_option("--branch", arguments->branch, "Default: main, or the newest run's")
+  command
+      ->add_option("--branch", arguments->branch,
+                   "Branch to show (default: main, else the newest run's)")
       ->type_name("NAME");
-  command->add_option("--metric", arguments->metric, "allocated, requested, reserved or step")
+  command
+      ->add_option("--metric", arguments->metric,
+                   "Figure to show: allocated, requested, reserved or step")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--last", arguments->last, "So many points of each case")
+  command->add_option("--last", arguments->last, "Number of points per case")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();

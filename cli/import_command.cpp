@@ -20,10 +20,10 @@ constexpr const char* kImportFooter = R"(Examples:
   peakbench import snapshot.pickle
   peakbench import snapshot.pickle --output results/mine --name train
   peakbench import snapshots_of_ranks --output results/ranks
-A snapshot is what these write, in any program on PyTorch: torch.cuda.memory._record_memory_history() before what is
-to be seen, torch.cuda.memory._dump_snapshot("snapshot.pickle") after it. The file is read, never unpickled: nothing
-in it is run. `compare` and `gate` hold two such runs against each other where their programs have one name.
-Exit codes: 0; 2 when it is no snapshot, is damaged, or the folder holds a run already.)";
+To make a snapshot in any PyTorch program, call torch.cuda.memory._record_memory_history() before the part to
+record and torch.cuda.memory._dump_snapshot("snapshot.pickle") after it. The file is parsed, never
+unpickled: no code in it runs. `compare` and `gate` compare two imported runs if their programs have one name.
+Exit codes: 0 done; 2 the file is not a snapshot or is damaged, or the folder contains a run.)";
 
 struct ImportArguments {
   std::string snapshot, out, name, card;
@@ -56,21 +56,21 @@ int import(World& world, const ImportArguments& arguments, const std::vector<std
 
 Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed) {
   auto* command =
-      app.add_subcommand("import", "Make a run and its report of a memory snapshot of PyTorch");
+      app.add_subcommand("import", "Import a PyTorch memory snapshot as a run with a report");
   command->footer(kImportFooter);
   const auto arguments = std::make_shared<ImportArguments>();
   command
       ->add_option("snapshot", arguments->snapshot,
-                   "File of torch.cuda.memory._dump_snapshot, or a folder of one a rank")
+                   "File of torch.cuda.memory._dump_snapshot, or a folder with one file per rank")
       ->required()
       ->type_name("SNAPSHOT");
   command
       ->add_option("-o,--out,--output", arguments->out,
-                   "Folder of the results (default results/SNAPSHOT)")
+                   "Folder of the results (default: results/SNAPSHOT)")
       ->type_name("DIR");
   command
       ->add_option("--name", arguments->name,
-                   "What the program is called (default: the script that most stacks begin in)")
+                   "Name of the program (default: the script that most stacks begin in)")
       ->type_name("NAME");
   command
       ->add_option("--card", arguments->card,

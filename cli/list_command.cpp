@@ -31,7 +31,7 @@ constexpr const char* kListFooter = R"(Examples:
   peakbench list strategies --json
   peakbench list devices
   peakbench list strategies --plugins build/my_plugins
-Exit codes: 0; 2 when a folder is missing or holds no plugin.)";
+Exit codes: 0 done; 2 a folder is missing or has no plugin.)";
 
 constexpr const char* kCardsNote =
     "cc: compute capability. context: the largest CUDA context that was measured on such a card. "
@@ -138,10 +138,10 @@ int list_kinds(World& world, const ListArguments& arguments) {
 }  // namespace
 
 Command add_list(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("list", "Show the models, strategies or devices there are");
+  auto* command = app.add_subcommand("list", "List models, strategies or devices");
   command->footer(kListFooter);
   const auto arguments = std::make_shared<ListArguments>();
-  command->add_option("what", arguments->what, "models, strategies or devices")
+  command->add_option("what", arguments->what, "What to list: models, strategies or devices")
       ->transform(one_of({"models", "strategies", "devices"}, {{"model", "models"},
                                                                {"strategy", "strategies"},
                                                                {"device", "devices"},

@@ -12,9 +12,10 @@ namespace {
 
 constexpr const char* kMergeFooter = R"(Example:
   peakbench merge results/cards-a results/cards-b --out results/all
-The runs need the same settings, build, plugins and reference; where they differ, it is said in what. A case that
-one run has measured and another has not is taken from the first. The joined run is there whole or not at all. Exit
-codes: 0; 2 when the runs do not fit together, two have measured the same case, or one of their files cannot be
+The runs must have the same settings, build, plugins and reference; otherwise the error names the
+difference. A case that only one of the runs has measured is taken from that run. The merged run is written
+atomically.
+Exit codes: 0 done; 2 the runs do not fit together, two of them measured the same case, or a file cannot be
 copied; 130 interrupted, nothing is written.)";
 
 struct MergeArguments {
@@ -34,11 +35,11 @@ void note_absent(World& world, const std::vector<std::string>& traces) {
 }  // namespace
 
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand("merge", "Join runs that were made apart");
+  auto* command = app.add_subcommand("merge", "Merge runs that were measured separately");
   command->footer(kMergeFooter);
   const auto arguments = std::make_shared<MergeArguments>();
-  command->add_option("runs", arguments->runs, "Folders of runs")->required()->type_name("RUN");
-  command->add_option("-o,--out", arguments->out, "Folder of the joined run")
+  command->add_option("runs", arguments->runs, "Folders of the runs")->required()->type_name("RUN");
+  command->add_option("-o,--out", arguments->out, "Folder of the merged run")
       ->required()
       ->type_name("DIR");
   return [&world, arguments, &typed] {

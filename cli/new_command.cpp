@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 constexpr const char* kNewFooter = R"(Examples:
   peakbench new strategy sign-sgd
   peakbench new model residual-mlp --out plugins/residual-mlp
-The folder has the source, its manifest, CMakeLists.txt, tests, and a workflow for GitHub; README.md in
-it has the commands that build and run it. docs/plugins.md and docs/models.md say what else there is.
-Exit codes: 0; 2 for a name that no plugin can have, or a folder with something in it.)";
+The folder has the source, its manifest, CMakeLists.txt, tests, a workflow for GitHub, and a README.md with
+the commands that build and run the plugin. See docs/plugins.md and docs/models.md.
+Exit codes: 0 done; 2 an invalid name, or a folder that is not empty.)";
 
 struct NewArguments {
   std::string kind, name, out;
@@ -135,14 +135,16 @@ int make_plugin(World& world, const NewArguments& arguments) {
 }  // namespace
 
 Command add_new(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("new", "Write a plugin to begin with: a strategy or a model");
+  auto* command = app.add_subcommand("new", "Create a strategy or model plugin to start from");
   command->footer(kNewFooter);
   const auto arguments = std::make_shared<NewArguments>();
-  command->add_option("kind", arguments->kind, "What it is")
+  command->add_option("kind", arguments->kind, "Kind of the plugin")
       ->required()
       ->check(one_of({"strategy", "model"}))
       ->type_name("strategy|model");
-  command->add_option("name", arguments->name, "Its id, as on the command line: my-sgd")
+  command
+      ->add_option("name", arguments->name,
+                   "Id of the strategy or model on the command line: my-sgd")
       ->required()
       ->type_name("NAME");
   command->add_option("-o,--out", arguments->out, "Folder (default: NAME)")->type_name("DIR");

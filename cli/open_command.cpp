@@ -26,9 +26,9 @@ constexpr const char* kOpenFooter = R"(Examples:
   peakbench open
   peakbench open results/vit
   peakbench open results/vit --print
-A report that is not there is made. Without RUN: the run in this folder, else the newest in results/. The browser
-is $BROWSER, else what xdg-open starts.
-Exit codes: the browser's; 2 when there is no run or no browser.)";
+If the report does not exist, it is written first. Without RUN: the run in this folder, else the newest run
+in results/. The browser is $BROWSER, else what xdg-open starts.
+Exit codes: the browser's; 2 no run or no browser was found.)";
 
 struct OpenArguments {
   std::string run;
@@ -96,13 +96,14 @@ int become_browser(World& world, const std::string& page) {
 }  // namespace
 
 Command add_open(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("open", "Show a run's report in a browser");
+  auto* command = app.add_subcommand("open", "Open a run's report in a browser");
   command->footer(kOpenFooter);
   const auto arguments = std::make_shared<OpenArguments>();
   command
-      ->add_option("run", arguments->run, "Run folder, or its run.json; a page, or a site's folder")
+      ->add_option("run", arguments->run,
+                   "Run folder or its run.json, a page, or the folder of a site")
       ->type_name("RUN");
-  command->add_flag("--print", arguments->print, "Print the page's path, start nothing");
+  command->add_flag("--print", arguments->print, "Print the page's path instead of opening it");
   return [&world, arguments] {
     const auto page = page_of(world, arguments->run);
     if (!files::is_there(page)) throw ConfigError(page + ": there is no such page");

@@ -11,12 +11,13 @@ std::string OutputFormat::of(const nlohmann::ordered_json& all) const {
 }
 
 void add_output_format(CLI::App& command, OutputFormat& format) {
-  auto* named = command.add_option("--format", format.name, "text (default), json or csv")
-                    ->check(one_of({"text", "json", "csv"}))
-                    ->type_name("NAME");
+  auto* named =
+      command.add_option("--format", format.name, "Output format: text (default), json or csv")
+          ->check(one_of({"text", "json", "csv"}))
+          ->type_name("NAME");
   command
       .add_flag_callback(
-          "--json", [&format] { format.name = "json"; }, "As --format json")
+          "--json", [&format] { format.name = "json"; }, "Same as --format json")
       ->excludes(named);
 }
 

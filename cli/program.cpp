@@ -39,11 +39,12 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench fit --model llama-3.1-8b --dtype bf16 --seq 4096 --card a100-40gb,rtx-4090-24gb
   peakbench gate results/main results/change --junit gate.xml
 
-Exit codes: 0 done, whatever the cases' outcomes; 1 internal error; 2 unusable input (also: every case
-conflicts); 3 no case ended ok; 4 a gate found a regression; 5 a gate found a case that failed; 130
-interrupted, the report of what was done is written; 141 nobody reads the output any more.
-`peakbench COMMAND --help` shows a command's options and examples. `peakbench train.py` is `peakbench
-emulate -- python3 train.py`: options of `emulate` go before the script.)";
+Exit codes: 0 done, whatever the outcomes of the cases; 1 internal error; 2 unusable input or
+environment, or every case conflicts; 3 no case ended ok; 4 gate: a regression; 5 gate: a case failed
+or is missing, check: a test failed; 130 interrupted, a report of what was measured is written; 141 the
+reader of the output went away.
+`peakbench COMMAND --help` shows the options and examples of a command. `peakbench train.py` is short
+for `peakbench emulate -- python3 train.py`: put options of `emulate` before the script.)";
 
 // Of each worker that is there; no Python is started.
 std::vector<std::string> libtorch_versions(const World& world) {
@@ -88,13 +89,13 @@ std::vector<std::string> words_to_complete(const std::vector<std::string>& argum
 
 int run_parsed(const std::vector<std::string>& arguments, World& world) {
   CLI::App app{
-      "Does a training fit a GPU, and what fills its memory? What does a strategy cost in memory "
-      "and throughput?",
+      "Predict the peak GPU memory of a PyTorch training and show what fills it. Measure what "
+      "training strategies cost in memory and throughput.",
       "peakbench"};
   app.footer(kProgramFooter);
   app.set_version_flag("--version", [&world] { return version_text(world); });
   bool cmake_folder = false;
-  app.add_flag("--cmake-dir", cmake_folder, "Print the folder that CMake finds Peakbench in");
+  app.add_flag("--cmake-dir", cmake_folder, "Print the folder of Peakbench's CMake package");
   add_torch(app, world)->needs(app.get_option("--cmake-dir"));
   app.set_help_all_flag("--help-all", "Print the help of every command");
   app.require_subcommand(0, 1);

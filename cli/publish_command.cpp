@@ -13,12 +13,11 @@ namespace {
 constexpr const char* kPublishFooter = R"(Examples:
   peakbench publish --out site
   peakbench publish --history nightly.sqlite --branch main --title "Our models" --out public
-The site holds an index, a page a trend (a case on a card), the list of runs, reports of the newest
-runs and the latest comparison. Links are relative; nothing is loaded from a network. The same history
-gives the same bytes; files that are as they should be are not written again, and of what is in the
-folder only what an earlier publish wrote is ever replaced or removed. Runs that are damaged are left
-out, and named. Exit codes: 0; 2 when the
-history cannot be read, the folder cannot be written, or a template is wrong.)";
+The site has an index, a page per trend (a case on a card), the list of runs, reports of the newest runs
+and the latest comparison. Links are relative, and nothing is loaded from a network. The same history gives
+the same bytes, and unchanged files are not written again. Only files that an earlier publish wrote are
+replaced or removed. Damaged runs are left out and listed.
+Exit codes: 0 done; 2 the history cannot be read, the folder cannot be written, or a template is wrong.)";
 
 struct PublishArguments {
   HistoryPlace place;
@@ -37,7 +36,7 @@ int publish(World& world, PublishArguments& arguments) {
 }  // namespace
 
 Command add_publish(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("publish", "Make a static site of the history");
+  auto* command = app.add_subcommand("publish", "Write a static site of the history");
   command->footer(kPublishFooter);
   const auto arguments = std::make_shared<PublishArguments>();
   auto& options = arguments->options;
@@ -46,17 +45,19 @@ Command add_publish(CLI::App& app, World& world) {
   command->add_option("-o,--out", options.output_directory, "Folder of the site")
       ->type_name("DIR")
       ->capture_default_str();
-  command->add_option("--branch", options.branch, "Default: main, or the newest run's")
+  command
+      ->add_option("--branch", options.branch,
+                   "Branch to show (default: main, else the newest run's)")
       ->type_name("NAME");
-  command->add_option("--title", options.title, "Heads every page (default Peakbench)")
+  command->add_option("--title", options.title, "Title of every page (default: Peakbench)")
       ->type_name("TEXT");
-  command->add_option("--reports", options.reports, "So many newest runs get a report of their own")
+  command->add_option("--reports", options.reports, "Number of newest runs that get a report")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command
       ->add_option("--templates", options.template_directory,
-                   "Folder with templates that replace ours, file by file")
+                   "Folder with templates that replace the bundled ones, file by file")
       ->type_name("DIR");
   return [&world, arguments] { return publish(world, *arguments); };
 }

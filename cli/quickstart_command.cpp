@@ -16,8 +16,8 @@ constexpr const char* kQuickstartFooter = R"(Examples:
   peakbench quickstart
   peakbench quickstart --card rtx-4090-24gb
   peakbench quickstart --cpu
-Five strategies on two models: what each takes of an emulated card, without a GPU and in seconds. With --cpu the
-same is measured and timed on the CPU too, in minutes. What an earlier call measured is kept.
+Takes seconds and needs no GPU. --cpu measures and times the same cases on the CPU as well, which takes
+minutes. Results of an earlier call are kept.
 Exit codes: those of `peakbench run`.)";
 
 struct QuickstartArguments {
@@ -45,13 +45,14 @@ int quickstart(World& world, const QuickstartArguments& arguments) {
 }  // namespace
 
 Command add_quickstart(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("quickstart", "First figures: five strategies on two models");
+  auto* command =
+      app.add_subcommand("quickstart", "Measure five strategies on two models on an emulated card");
   command->footer(kQuickstartFooter);
   const auto arguments = std::make_shared<QuickstartArguments>();
-  command->add_option("--card", arguments->card, "The emulated card")
+  command->add_option("--card", arguments->card, "Emulated card")
       ->type_name("CARD")
       ->capture_default_str();
-  command->add_flag("--cpu", arguments->cpu, "On the CPU too, timed");
+  command->add_flag("--cpu", arguments->cpu, "Also measure and time on the CPU");
   command->add_option("-o,--out", arguments->out, "Folder of the results")
       ->type_name("DIR")
       ->capture_default_str();

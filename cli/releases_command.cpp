@@ -26,12 +26,12 @@ constexpr const char* kReleasesFooter = R"(Examples:
   peakbench releases --torch 2.6,2.11,newest -- python3 train.py
   peakbench releases --torch 2.11,newest --model vit-l-16 --device emulated:h100-80gb
   peakbench releases tutorial
-The same as `peakbench run --torch ...`: a table with a row for each release, and what changed from one to
-the next. A program runs with each release in an environment of its own: that PyTorch without NVIDIA's
-packages, installed once by pip (1 to 2 GB each), with your other packages as they are, or those of
---requirements. Without --torch: of a program the environment's PyTorch and the newest; else all that there
-is a worker for.
-Exit codes: those of `run`; 2 where a release cannot be had.)";
+Short for `peakbench run --torch ...`: prints a table with a row for each release, and what changed from one
+release to the next. A program runs with each release in a separate environment: that PyTorch without
+NVIDIA's packages, installed once by pip (1 to 2 GB each), with your other packages or those of
+--requirements. Without --torch, a program runs with the environment's PyTorch and the newest release;
+models run with every PyTorch that has a worker.
+Exit codes: those of `run`; 2 a release cannot be installed.)";
 
 struct ReleasesArguments {
   RunArguments run;
@@ -75,8 +75,7 @@ class ReleasesCommand {
 }  // namespace
 
 Command add_releases(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command =
-      app.add_subcommand("releases", "What changed from one release of PyTorch to the next?");
+  auto* command = app.add_subcommand("releases", "Compare the memory of several PyTorch releases");
   command->footer(kReleasesFooter);
   const auto arguments = std::make_shared<ReleasesArguments>();
   add_releases_options(*command, arguments->run);

@@ -22,8 +22,8 @@ constexpr const char* kReportFooter = R"(Examples:
   peakbench report results/vit results/qwen --format html --out site
   peakbench report results/vit --templates my_templates
   peakbench report results/vit --format csv > vit.csv
-Exit codes: 0; 2 when a run cannot be read (missing, cut short, newer than this program) or a template
-is wrong.)";
+Exit codes: 0 done; 2 a run cannot be read (missing, truncated, newer than this program), or a template is
+wrong.)";
 
 struct ReportArguments {
   std::vector<std::string> runs, formats;
@@ -61,19 +61,20 @@ int write(World& world, const ReportArguments& arguments) {
 }  // namespace
 
 Command add_report(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("report", "Make reports of runs that were made earlier");
+  auto* command = app.add_subcommand("report", "Write reports of earlier runs");
   command->footer(kReportFooter);
   const auto arguments = std::make_shared<ReportArguments>();
   command->add_option("runs", arguments->runs, "Run folders, or their run.json")
       ->required()
       ->type_name("RUN...");
   add_repeated(*command, "-f,--format", arguments->formats,
-               "html, markdown (default: both); csv: printed", "NAME[,NAME]");
-  command->add_option("-o,--out", arguments->out, "Folder of the report (default RUN/report)")
+               "Formats: html, markdown (default: both); csv: print the table of cases",
+               "NAME[,NAME]");
+  command->add_option("-o,--out", arguments->out, "Folder of the report (default: RUN/report)")
       ->type_name("DIR");
   command
       ->add_option("--templates", arguments->templates,
-                   "Folder with templates that replace ours, file by file")
+                   "Folder with templates that replace the bundled ones, file by file")
       ->type_name("DIR");
   return [&world, arguments] { return write(world, *arguments); };
 }

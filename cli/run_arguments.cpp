@@ -32,59 +32,57 @@ void add_number(CLI::App& command, const std::string& name, std::optional<Number
 
 void add_suite(CLI::App& command, RunArguments& arguments) {
   command
-      .add_option(
-          "suite", arguments.suite,
-          "A suite: what to run, as a TOML file (docs/suites.md) or the name of a bundled one")
+      .add_option("suite", arguments.suite,
+                  "Suite to run: a TOML file (docs/suites.md) or the name of a bundled suite")
       ->type_name("SUITE");
 }
 
 void add_program(CLI::App& command, RunArguments& arguments) {
   command
-      .add_option(
-          "--program", arguments.program,
-          "A model in Python, marked with @peakbench.model; --strategy then names functions "
-          "marked with @peakbench.strategy (default: all of the file; docs/python.md)")
+      .add_option("--program", arguments.program,
+                  "Model in Python, marked with @peakbench.model; --strategy then names functions "
+                  "marked with @peakbench.strategy (default: all of the file; docs/python.md)")
       ->type_name("FILE.py:MODEL[,key=value]")
       ->excludes("suite");
 }
 
 void add_case_options(CLI::App& command, RunArguments& arguments,
                       const std::set<Axis>& without = {}) {
-  const std::string group = "Cases (each may be given several times; they multiply)";
+  const std::string group = "Cases (options can be repeated; every combination is a case)";
   for (const auto* row : result::asked_axes())
     if (!without.contains(row->axis)) add_axis_option(command, *row, arguments.cases)->group(group);
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   add_number<std::int64_t>(command, "--steps", arguments.steps,
-                           "Measured steps of each worker (default 3)", 1, plan::kMostSteps);
+                           "Measured steps of a worker (default 3)", 1, plan::kMostSteps);
   add_number<std::int64_t>(command, "--warmup", arguments.warmup,
                            "Steps before timing starts (default 1)", 0, plan::kMostSteps);
-  add_number<std::int64_t>(
-      command, "--repetitions", arguments.repetitions,
-      "Rounds of timing: throughput workers a case (default 3; fewer: no interval; "
-      "0: memory only)",
-      0, plan::kMostRepetitions);
+  add_number<std::int64_t>(command, "--repetitions", arguments.repetitions,
+                           "Rounds of timing, with one throughput worker per case (default 3; "
+                           "below 3: no interval; 0: memory only)",
+                           0, plan::kMostRepetitions);
   add_number<std::int64_t>(command, "--timeout", arguments.timeout_s,
-                           "Seconds that one worker process may take (default 3600)", 1,
+                           "Time limit of a worker process, in seconds (default 3600)", 1,
                            plan::kMostSeconds);
   command
       .add_option("--memory-limit", arguments.memory_limit,
-                  "Budget of a worker's CPU tensors: 12GiB, 800MiB, bytes (default: what is "
-                  "available less a margin)")
+                  "Limit for a worker's CPU tensors: 12GiB, 800MiB, or bytes (default: available "
+                  "memory less a margin)")
       ->type_name("SIZE");
   add_number<std::int64_t>(command, "--jobs", arguments.jobs,
-                           "Memory workers at a time, on emulated cards or one on each of several "
-                           "real ones (default: the processors)",
+                           "Memory workers at a time, on emulated cards or on several real cards "
+                           "(default: the number of processors)",
                            1, kMostJobs);
   add_number<std::int64_t>(command, "--threads", arguments.threads,
-                           "Threads of a worker (default: LibTorch's)", 1, plan::kMostThreads);
-  command.add_option("--seed", arguments.seed, "Seed of weights and batch (default 0)")
+                           "Threads of a worker (default: LibTorch's default)", 1,
+                           plan::kMostThreads);
+  command.add_option("--seed", arguments.seed, "Seed of the weights and the batch (default 0)")
       ->check(whole_number(0))
       ->type_name("N");
-  command.add_flag("--no-ablation", arguments.no_ablation,
-                   "On an emulated card: do not add the cases that tell what each part of a stack "
-                   "saves");
+  command.add_flag(
+      "--no-ablation", arguments.no_ablation,
+      "On an emulated card, do not add cases that show what each part of a stack saves");
   // What `check` runs with.
   add_repeated(command, "--check-promise", arguments.checked_promises,
                "Compare each stack with the stack without this strategy", "STRATEGY")
@@ -96,29 +94,29 @@ void add_cuda_options(CLI::App& command, RunArguments& arguments) {
   const auto on_off = one_of({"on", "off"});
   command
       .add_option("--card", arguments.card,
-                  "Emulated card that --device auto takes where there is no real one (default "
-                  "h100-80gb)")
+                  "Emulated card for --device auto if there is no real card (default h100-80gb)")
       ->type_name("CARD")
       ->group(group);
   command
       .add_option(
           "--assume", arguments.assume,
-          "Of sizes that rest on values which no emulated card knows: no rows or all, for a "
-          "lower and an upper bound")
+          "Sizes that depend on unknown values: no rows (lower bound) or all rows (upper bound)")
       ->check(one_of({"nonzero=none", "nonzero=all"}))
       ->type_name("nonzero=none|all")
       ->group(group);
-  command.add_option("--cudnn", arguments.cudnn, "cuDNN: on (PyTorch's default) or off")
+  command.add_option("--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off")
       ->check(on_off)
       ->type_name("on|off")
       ->group(group);
   command
-      .add_option("--tf32", arguments.tf32,
-                  "TF32 in cuBLAS and cuDNN (default: PyTorch's own, off and on)")
+      .add_option(
+          "--tf32", arguments.tf32,
+          "Use TF32 in cuBLAS and cuDNN (default: off in cuBLAS, on in cuDNN, as in PyTorch)")
       ->check(on_off)
       ->type_name("on|off")
       ->group(group);
-  command.add_option("--deterministic", arguments.deterministic, "Deterministic algorithms only")
+  command
+      .add_option("--deterministic", arguments.deterministic, "Use deterministic algorithms only")
       ->check(on_off)
       ->type_name("on|off")
       ->group(group);
@@ -126,40 +124,40 @@ void add_cuda_options(CLI::App& command, RunArguments& arguments) {
 
 void add_plugin_folders(CLI::App& command, RunArguments& arguments) {
   add_repeated(command, "--plugins", arguments.plugins,
-               "Folder with more plugins (may be given several times); beside those of "
-               "PEAKBENCH_PLUGINS and of the suite",
+               "Folder with more plugins, in addition to $PEAKBENCH_PLUGINS and the suite's (can "
+               "be repeated)",
                "DIR");
 }
 
 void add_requirements(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("--requirements", arguments.requirements,
-                  "For programs with --torch: packages to install beside each PyTorch, without "
-                  "what they depend on; a file for pip")
+                  "For programs with --torch: requirements file for pip; its packages are "
+                  "installed next to each PyTorch, without dependencies")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
 }
 
 void add_folder_options(CLI::App& command, RunArguments& arguments) {
   command
-      .add_option("-o,--out", arguments.out, "Folder of the results (default results/TITLE-TIME)")
+      .add_option("-o,--out", arguments.out, "Folder of the results (default: results/TITLE-TIME)")
       ->type_name("DIR");
   auto* resume = command.add_flag("--resume", arguments.resume,
-                                  "Keep the cases that the run in --out has ended, run the others");
+                                  "Continue the run in --out: keep finished cases, run the others");
   command.add_flag("--overwrite", arguments.overwrite, "Delete the run in --out first")
       ->excludes(resume);
   add_plugin_folders(command, arguments);
   command
       .add_option("--templates", arguments.templates,
-                  "Folder with report templates that replace ours, file by file")
+                  "Folder with report templates that replace the bundled ones, file by file")
       ->type_name("DIR");
 }
 
 void add_output_options(CLI::App& command, RunArguments& arguments) {
   command.add_flag("--dry-run", arguments.dry_run,
-                   "Show the cases, their ids and conflicts; start nothing");
+                   "Show the cases, their ids and conflicts without running them");
   command.add_flag("--json", arguments.json,
-                   "Print run.json, and nothing else; with --dry-run, the plan as JSON");
+                   "Print only run.json; with --dry-run, the plan as JSON");
   command.add_flag("--no-report", arguments.no_report, "Write run.json and traces only");
   command.add_flag("-q,--quiet", arguments.quiet, "Print errors only");
 }

@@ -54,10 +54,10 @@ constexpr const char* kRunFooter = R"(Examples:
   peakbench run tutorial --dry-run
   peakbench run --program bench.py:tiny --batch 8,64 --card h100-80gb
 
-Options given beside a suite replace the suite's own. A comma separates values, unless a value has
-options of its own (NAME,key=value): repeat the option then.
-Exit codes: 0 done, whatever the cases' outcomes; 2 unusable input, or every case conflicts; 3 no case
-ended ok; 130 interrupted, the report of what was done is written.)";
+Options on the command line replace those of the suite. A comma separates values, unless a value has
+options (NAME,key=value): repeat the option then.
+Exit codes: 0 done, whatever the outcomes of the cases; 2 unusable input, or every case conflicts; 3 no
+case ended ok; 130 interrupted, a report of what was measured is written.)";
 
 int exit_code(const result::Run& run) {
   if (run.status == "interrupted") return kInterrupted;

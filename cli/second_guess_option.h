@@ -10,8 +10,8 @@ inline void add_second_guess(CLI::App& command, std::int64_t& runs) {
   constexpr std::int64_t kMost = 20;
   command
       .add_option("--second-guess", runs,
-                  "Where a program read unknown values: run it N times more with other values, and "
-                  "compare its peaks (default 0)")
+                  "If the program read unknown values, run it N more times with other values and "
+                  "compare the peaks (default 0)")
       ->check(CLI::Range(std::int64_t{0}, kMost))
       ->type_name("N");
 }

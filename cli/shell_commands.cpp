@@ -26,14 +26,14 @@ constexpr const char* kCompletionFooter = R"text(Examples:
   eval "$(peakbench completion bash)"
   peakbench completion zsh > ~/.zfunc/_peakbench
   peakbench completion fish > ~/.config/fish/completions/peakbench.fish
-Commands, options, models, strategies, their options, devices and cards are completed; in ~/.bashrc the
-first line makes it last.
-Exit codes: 0; 2 for another shell.)text";
+Completes commands, options, models, strategies with their options, devices and cards. To enable it
+permanently, add the first line to ~/.bashrc.
+Exit codes: 0 done; 2 unknown shell.)text";
 
 constexpr const char* kManFooter = R"text(Examples:
   peakbench man | man -l -
   peakbench man > ~/.local/share/man/man1/peakbench.1
-Exit codes: 0.)text";
+Exit codes: 0 done.)text";
 
 // Of a plugin that cannot be read a shell is told nothing.
 manifest::Found usable_plugins(const World& world) {
@@ -88,10 +88,10 @@ int complete(const CLI::App& app, World& world, const Words& words) {
 }
 
 Command add_completion(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("completion", "Print a script that completes commands");
+  auto* command = app.add_subcommand("completion", "Print a completion script for a shell");
   command->footer(kCompletionFooter);
   const auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "bash, zsh or fish")
+  command->add_option("shell", *shell, "Shell: bash, zsh or fish")
       ->required()
       ->check(one_of({"bash", "zsh", "fish"}));
   return [&world, shell] {

@@ -44,32 +44,33 @@ void add_slurm_options(CLI::App& command, SlurmArguments& arguments) {
   auto& slurm = arguments.slurm;
   command
       .add_option("--executor", arguments.executor,
-                  "local: on this machine (default); slurm: as an array of jobs")
+                  "Where to run: local (this machine, default) or slurm (as an array of jobs)")
       ->check(one_of({"local", "slurm"}))
       ->type_name("local|slurm")
       ->group(kGroup);
   Adder add(command, arguments);
-  add.text("--partition", slurm.partition, "To sbatch, as the next ones are");
-  add.text("--account", slurm.account, "");
-  add.text("--time", slurm.time, "Of a task: minutes, hours:minutes:seconds, days-hours, ...");
-  add.text("--gres", slurm.gres, "Of a task: gpu:1, gpu:a100:1, ...");
-  add.text("--gpus-per-node", slurm.gpus_per_node, "");
-  add.text("--qos", slurm.qos, "");
-  add.text("--constraint", slurm.constraint, "");
+  add.text("--partition", slurm.partition, "Partition, for sbatch");
+  add.text("--account", slurm.account, "Account, for sbatch");
+  add.text("--time", slurm.time,
+           "Time limit of a task: minutes, hours:minutes:seconds, days-hours, ...");
+  add.text("--gres", slurm.gres, "Generic resources of a task: gpu:1, gpu:a100:1, ...");
+  add.text("--gpus-per-node", slurm.gpus_per_node, "GPUs per node, for sbatch");
+  add.text("--qos", slurm.qos, "Quality of service, for sbatch");
+  add.text("--constraint", slurm.constraint, "Required node features, for sbatch");
   add.text("--mem", slurm.memory, "Memory of a task: 16G, ...");
   add.number("--cpus-per-task", slurm.cpus_per_task,
-             "Processors of a task (default 1), and cases on emulated cards at a time in it",
+             "Processors of a task, and its cases on emulated cards at a time (default 1)",
              kMostCpus);
-  add.number("--at-once", slurm.at_once, "Tasks that run at a time (default: all that Slurm lets)",
-             kMostTasks);
+  add.number("--at-once", slurm.at_once,
+             "Tasks to run at a time (default: as many as Slurm allows)", kMostTasks);
   add.number("--cases-per-task", arguments.cases_per_task,
-             "Most cases on emulated cards in a task (default 32); cases that are timed stay "
-             "together, a table a task",
+             "Maximum cases on emulated cards in a task (default 32); timed cases of one table are "
+             "always one task",
              kMostTasks);
   add.text("--prefix", slurm.prefix,
-           "Words before the program in each task: \"apptainer exec --nv image.sif\"");
+           "Command prefix in each task: \"apptainer exec --nv image.sif\"");
   add.number("--shared-delay", arguments.shared_delay_s,
-             "Seconds that files of other machines may take to be seen here (default 60)",
+             "Time until files of other machines are visible here, in seconds (default 60)",
              kMostDelay_s);
 }
 

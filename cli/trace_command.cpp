@@ -37,11 +37,11 @@ constexpr const char* kTraceFooter = R"(Examples:
   peakbench trace --card h100-80gb,count=2 -- torchrun --nproc-per-node 2 train.py
   peakbench trace --card h100-80gb --steps 2..4 -- python3 train.py
   peakbench trace -- python3 train.py
-The program is not changed. With --card it runs on an emulated card (`peakbench list devices`), which needs no
-GPU; without, on what the machine has: a CUDA card if the program uses one, and the CPU. When it has ended, the
-peak is shown by category, line of your code and cause; the run folder has the trace and a report of it, which
-`report`, `compare`, `gate`, `history` and `export` read like any other (docs/programs.md).
-Exit code: the program's; 128 + N when signal N ended it; 2 when there was nothing to run.)";
+The program is not changed. With --card it runs on an emulated card (`peakbench list devices`), which needs
+no GPU; without, on the devices of this machine. When it has ended, the peak is shown by category, line of
+your code and cause. The run folder has the trace and a report; `report`, `compare`, `gate`, `history` and
+`export` read it like any other run (docs/programs.md).
+Exit code: the program's; 128 + N if signal N ended it; 2 no program was given.)";
 
 struct TraceArguments {
   std::string card, out, name;
@@ -170,39 +170,40 @@ class TraceCommand {
 
 Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed) {
   auto* command = app.add_subcommand(
-      "trace", "Run any PyTorch program and tell what fills its memory, by line and cause");
+      "trace", "Run a PyTorch program and report what fills its memory, by line and cause");
   command->footer(kTraceFooter);
   const auto arguments = std::make_shared<TraceArguments>();
   command
       ->add_option("--card", arguments->card,
-                   "Emulated card: h100-80gb, h100-80gb,memory=60GiB,count=8, or a JSON file")
+                   "Emulated card: h100-80gb, h100-80gb,memory=60GiB,count=8, or a JSON file "
+                   "(default: the machine's device)")
       ->type_name("CARD");
   command
       ->add_option("--name", arguments->name,
-                   "What to call the program in comparisons (default: its script's name)")
+                   "Name of the program in comparisons (default: its script's name)")
       ->type_name("NAME");
   command->add_option("--out", arguments->out, "Run folder (default: results/NAME)")
       ->type_name("DIR");
   command
       ->add_option("--steps", arguments->steps,
-                   "Keep these steps of the trace: 3, 2..4, ..4, 2.. (default: all)")
+                   "Steps of the trace to keep: 3, 2..4, ..4, 2.. (default: all)")
       ->type_name("STEPS");
   command->add_flag("-v,--details", arguments->details,
-                    "Print every process, read, condition, cause and range, too");
-  command->add_flag("--overwrite", arguments->overwrite, "Replace the run that is in the folder");
+                    "Also print every process, read, condition, cause and range");
+  command->add_flag("--overwrite", arguments->overwrite, "Replace the run in that folder");
   command->add_flag_callback(
       "--no-compute", [arguments] { arguments->values.compute = false; },
-      "Compute no values: what the host reads back is then mostly unknown");
+      "Compute no values; most values that the host reads back are then unknown");
   add_second_guess(*command, arguments->second_guesses);
   command->add_flag_callback(
       "--no-needed", [arguments] { arguments->needed = false; },
-      "Do not run a program once more that ran out of an emulated card's memory");
+      "After running out of an emulated card's memory, do not run again to find the memory needed");
   command
       ->add_option("--needed-timeout", arguments->needed_timeout_s,
-                   "Seconds that this second run may take (default: 600)")
+                   "Time limit of that second run, in seconds (default 600)")
       ->type_name("SECONDS")
       ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds));
-  add_program(*command, arguments->command, "program", "The program and its arguments, after --")
+  add_program(*command, arguments->command, "program", "Program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   return [&world, arguments, &typed] {
     if (arguments->command.empty())

@@ -16,11 +16,12 @@ namespace peakbench::cli {
 namespace {
 
 constexpr const char* kWorkFooter =
-    R"(The batch script of `peakbench run --executor slurm` calls this; there is no need to.
+    R"(The batch script of `peakbench run --executor slurm` calls this command; you need not call it.
+
 Example:
   peakbench work results/vit/queue/1 --task 3
-Exit codes: 0 every case of the task has its row; 2 it could not begin; 130 stopped by a signal, the
-rest is pending.)";
+Exit codes: 0 every case of the task has a row; 2 the task could not start; 130 stopped by a signal, the
+remaining cases are pending.)";
 
 struct WorkArguments {
   std::string submission;
@@ -46,14 +47,18 @@ std::string node() {
 }  // namespace
 
 Command add_work(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("work", "Run one task of a queue (for schedulers' jobs)");
+  auto* command = app.add_subcommand("work", "Run one task of a queue (called by Slurm jobs)");
   command->footer(kWorkFooter);
   const auto arguments = std::make_shared<WorkArguments>();
   command->add_option("queue", arguments->submission, "RUN/queue/N")
       ->required()
       ->type_name("QUEUE");
-  command->add_option("--task", arguments->task, "Its number, from 0")->required()->type_name("N");
-  command->add_option("--jobs", arguments->jobs, "Cases on emulated cards at a time (default 1)")
+  command->add_option("--task", arguments->task, "Number of the task, from 0")
+      ->required()
+      ->type_name("N");
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "Cases on emulated cards to run at a time (default 1)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
   add_torch(*command, world);

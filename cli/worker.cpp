@@ -83,8 +83,8 @@ const manifest::Worker& chosen_or_compiled(World& world, const std::string& quic
 CLI::Option* add_torch(CLI::App& command, World& world) {
   return command
       .add_option(kTorchOption, world.torch,
-                  "The PyTorch to run with, of those that there is a worker for: 2.15, "
-                  "2.15.0+cu132 (default: PEAKBENCH_TORCH, else the environment's)")
+                  "PyTorch version to run with, from `peakbench workers`: 2.15, 2.15.0+cu132 "
+                  "(default: $PEAKBENCH_TORCH, else the environment's)")
       ->type_name("VERSION");
 }
 

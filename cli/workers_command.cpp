@@ -34,10 +34,10 @@ constexpr const char* kWorkersFooter = R"(Examples:
   peakbench workers build
   peakbench workers build --torch-dir venv/lib/python3.12/site-packages/torch
   peakbench workers remove 2.8.0
-A worker is a program for one build of PyTorch. One that serves the environment's
-PyTorch, or the one named by --torch or PEAKBENCH_TORCH, is chosen by itself.
-Exit codes: 0; 2 when there is none of that version, or it cannot be built; 130
-interrupted, nothing is left of the build.)";
+A worker is the program that runs cases, built for one build of PyTorch. The worker for the environment's
+PyTorch, or for the one named by --torch or $PEAKBENCH_TORCH, is chosen automatically.
+Exit codes: 0 done; 2 no worker of that version exists, or it cannot be built; 130 interrupted, nothing is
+left of the build.)";
 
 std::int64_t size_of(const fs::path& folder) {
   std::int64_t bytes = 0;
@@ -169,23 +169,27 @@ int remove(World& world, const std::string& version) {
 
 Command add_workers(CLI::App& app, World& world) {
   auto* command =
-      app.add_subcommand("workers", "Show the PyTorchs there are workers for; build more");
+      app.add_subcommand("workers", "List, build or remove workers, one per PyTorch version");
   command->footer(kWorkersFooter);
   command->require_subcommand(0, 1);
   const auto json = std::make_shared<bool>(false);
   const auto version = std::make_shared<std::string>();
   const auto build = std::make_shared<WorkersBuild>();
-  auto* list = command->add_subcommand("list", "Folders, their PyTorch, and which one is chosen");
+  auto* list =
+      command->add_subcommand("list", "List the workers, their PyTorch, and which one is chosen");
   auto* make = command->add_subcommand("build", "Compile a worker for the environment's PyTorch");
-  make->add_option("--torch-dir", build->torch_folder, "For the PyTorch of this folder `torch`")
+  make->add_option("--torch-dir", build->torch_folder,
+                   "Folder `torch` of the PyTorch to build for (default: the environment's)")
       ->type_name("DIR");
-  auto* take_out = command->add_subcommand("remove", "Delete a worker that was built here");
-  take_out->add_option("version", *version, "Its PyTorch: 2.8.0+cu128, or the start of it")
+  auto* take_out = command->add_subcommand("remove", "Delete a worker that `workers build` made");
+  take_out
+      ->add_option("version", *version,
+                   "PyTorch version of the worker, or its start: 2.8.0+cu128, 2.8")
       ->required()
       ->type_name("VERSION");
   // `workers` alone is `workers list`.
   for (auto* one : {command, list}) {
-    auto* as_json = one->add_flag("--json", *json, "As JSON");
+    auto* as_json = one->add_flag("--json", *json, "Print JSON");
     auto* torch = add_torch(*one, world);
     if (one == command)
       for (auto* other : {make, take_out}) other->excludes(as_json)->excludes(torch);

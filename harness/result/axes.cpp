@@ -163,44 +163,46 @@ std::vector<AxisRow> make_table() {
            .asked = Asked{.list = "strategies",
                           .option = "-s,--strategy",
                           .type = "NAME[,key=value][+NAME...]",
-                          .help = "Strategy or stack of strategies; the first is the reference "
-                                  "that differences are shown against",
+                          .help = "Strategy or stack of strategies; the first is the reference for "
+                                  "differences",
                           .required = true,
                           .has_options = true}}),
-      row_for<&Setting::device>({.axis = Axis::kDevice,
-                                 .name = "device",
-                                 .field = "device",
-                                 .label = "device",
-                                 .in_id = "{}",
-                                 .asked = Asked{.list = "devices",
-                                                .option = "-d,--device",
-                                                .type = "NAME",
-                                                .help = "Device (default cpu)",
-                                                .otherwise = "cpu",
-                                                .has_options = true}}),
+      row_for<&Setting::device>(
+          {.axis = Axis::kDevice,
+           .name = "device",
+           .field = "device",
+           .label = "device",
+           .in_id = "{}",
+           .asked = Asked{.list = "devices",
+                          .option = "-d,--device",
+                          .type = "NAME",
+                          .help = "Device: cpu (default), cuda:0, emulated:h100-80gb, auto",
+                          .otherwise = "cpu",
+                          .has_options = true}}),
       row_for<&Setting::device_options>({.axis = Axis::kDeviceOptions,
                                          .name = "device_options",
                                          .field = "device_options",
                                          .label = "device options"}),
-      row_for<&Setting::dtype>({.axis = Axis::kDtype,
-                                .name = "dtype",
-                                .field = "dtype",
-                                .label = "dtype",
-                                .in_id = "{}",
-                                .in_heading = "{}",
-                                .in_line = "{}",
-                                .asked = Asked{.list = "dtypes",
-                                               .option = "--dtype",
-                                               .type = "TYPE",
-                                               .help = "Type of the weights: fp32 (default), bf16",
-                                               .otherwise = "fp32",
-                                               .one_of = {"fp32", "bf16"},
-                                               .also_called = {{"float32", "fp32"},
-                                                               {"float", "fp32"},
-                                                               {"torchfloat32", "fp32"},
-                                                               {"torchfloat", "fp32"},
-                                                               {"bfloat16", "bf16"},
-                                                               {"torchbfloat16", "bf16"}}}}),
+      row_for<&Setting::dtype>(
+          {.axis = Axis::kDtype,
+           .name = "dtype",
+           .field = "dtype",
+           .label = "dtype",
+           .in_id = "{}",
+           .in_heading = "{}",
+           .in_line = "{}",
+           .asked = Asked{.list = "dtypes",
+                          .option = "--dtype",
+                          .type = "TYPE",
+                          .help = "Data type of the weights: fp32 (default), bf16",
+                          .otherwise = "fp32",
+                          .one_of = {"fp32", "bf16"},
+                          .also_called = {{"float32", "fp32"},
+                                          {"float", "fp32"},
+                                          {"torchfloat32", "fp32"},
+                                          {"torchfloat", "fp32"},
+                                          {"bfloat16", "bf16"},
+                                          {"torchbfloat16", "bf16"}}}}),
       row_for<&Setting::batch_size>({.axis = Axis::kBatchSize,
                                      .name = "batch_size",
                                      .field = "batch_size",
@@ -211,7 +213,7 @@ std::vector<AxisRow> make_table() {
                                      .asked = Asked{.list = "batch_sizes",
                                                     .option = "-b,--batch",
                                                     .type = "N",
-                                                    .help = "Samples in a batch (default 1)",
+                                                    .help = "Batch size, in samples (default 1)",
                                                     .otherwise = "1"}}),
       row_for<&Setting::sequence_length>(
           {.axis = Axis::kSequenceLength,
@@ -221,11 +223,13 @@ std::vector<AxisRow> make_table() {
            .in_id = "s{}",
            .in_heading = "{} tokens a sample",
            .in_line = "sequence {}",
-           .asked = Asked{.list = "sequence_lengths",
-                          .option = "--seq",
-                          .type = "N",
-                          .help = "Tokens in a sample, language models only (default: the "
-                                  "model's)"}}),
+           .asked =
+               Asked{
+                   .list = "sequence_lengths",
+                   .option = "--seq",
+                   .type = "N",
+                   .help =
+                       "Sequence length, in tokens; language models only (default: the model's)"}}),
       row_for<&Setting::allocator>(
           {.axis = Axis::kAllocator,
            .name = "allocator",
@@ -235,13 +239,15 @@ std::vector<AxisRow> make_table() {
            .unsaid = "",
            .in_heading = "allocator {}",
            .in_line = "allocator {}",
-           .asked = Asked{.list = "allocator",
-                          .option = "--allocator",
-                          .type = "KEY:VALUE[,KEY:VALUE...]",
-                          .help = "Settings of the CUDA allocator, as in PYTORCH_CUDA_ALLOC_CONF: "
-                                  "expandable_segments:True, max_split_size_mb:128, default",
-                          .otherwise = "",
-                          .is_list = true}}),
+           .asked =
+               Asked{.list = "allocator",
+                     .option = "--allocator",
+                     .type = "KEY:VALUE[,KEY:VALUE...]",
+                     .help =
+                         "Settings of the CUDA allocator, as in PYTORCH_CUDA_ALLOC_CONF: "
+                         "expandable_segments:True, max_split_size_mb:128; default: PyTorch's own",
+                     .otherwise = "",
+                     .is_list = true}}),
       row_for<&Setting::torch>(
           {.axis = Axis::kTorch,
            .name = "torch",
@@ -255,9 +261,9 @@ std::vector<AxisRow> make_table() {
            .asked = Asked{.list = "torch",
                           .option = "--torch",
                           .type = "VERSION",
-                          .help = "The PyTorch to run with, of those that there is a worker for: "
-                                  "2.15, 2.15.0+cu132, newest; several are compared (default: "
-                                  "PEAKBENCH_TORCH, else the environment's)"}}),
+                          .help = "PyTorch version to run with, from `peakbench workers`: 2.15, "
+                                  "2.15.0+cu132, newest; several are compared (default: "
+                                  "$PEAKBENCH_TORCH, else the environment's)"}}),
       row_for<&Setting::build>(
           {.axis = Axis::kBuild,
            .name = "build",
@@ -268,13 +274,13 @@ std::vector<AxisRow> make_table() {
            .unsaid_in_json = true,
            .is_row = true,
            .in_line = "build {}",
-           .asked = Asked{.list = "builds",
-                          .option = "--build",
-                          .type = "DIR[,plugins=DIR]",
-                          .help = "The build of Peakbench to run with, an installation or a build "
-                                  "folder with bin/peakbench-worker; several are compared "
-                                  "(default: this one)",
-                          .has_options = true}}),
+           .asked =
+               Asked{.list = "builds",
+                     .option = "--build",
+                     .type = "DIR[,plugins=DIR]",
+                     .help = "Build of Peakbench to run with: an installation or build folder with "
+                             "bin/peakbench-worker; several are compared (default: this one)",
+                     .has_options = true}}),
       row_for<&Setting::seed>(
           {.axis = Axis::kSeed, .name = "seed", .field = "seed", .label = "seed"}),
   };

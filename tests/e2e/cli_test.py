@@ -95,7 +95,7 @@ class BadInput(ProgramTest):
             ("list strategie", 'did you mean "strategies"?'),
             ("completion sh", 'shell: "sh" is none of bash, zsh, fish'),
             ("advise", "`peakbench advise` needs RUN (Run folder, or its run.json): peakbench advise RUN; see"),
-            ("gate x", "`peakbench gate` needs NEW (The new run): peakbench gate BASE NEW; see `peakbench gate --help`"),
+            ("gate x", "`peakbench gate` needs NEW (New run, given like BASE): peakbench gate BASE NEW; see `peakbench gate --help`"),
             ("history show", "`peakbench history show` needs NUMBER"),
             ("-v", 'no option -v of `peakbench`; did you mean "--version"?'),
             ("--card t4-16gb", "no program to run; expected: peakbench --card t4-16gb train.py"),

@@ -90,7 +90,7 @@ class Outcomes(ProgramTest):
             done = self.peakbench("gate", "base", "new", *flags, exit_code=2)
             self.assertIn("have no case in common", " ".join((done.stdout + done.stderr).split()))
         said = " ".join(self.peakbench("gate", "--help").stdout.split())
-        self.assertIn("Pass though no case ended ok in both runs (else exit code 2); they must share a case all the same", said)
+        self.assertIn("Pass even if no case ended ok in both runs (otherwise exit code 2); the runs must still share a case", said)
 
     def test_memory_that_a_worker_takes_unseen(self):
         # The limit leaves a worker a gigabyte of its own (LibTorch, its trace) beyond what its tensors may take.
