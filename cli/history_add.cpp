@@ -23,7 +23,7 @@ using history::Labels;
 constexpr const char* kHistoryAddFooter = R"(Examples:
   peakbench history add results/nightly
   peakbench history add results/nightly --branch main --commit 3f9c2d1 --verdict passed
-  peakbench history add saved.jsonl  # written by `peakbench history export`, with its labels
+  peakbench history add saved.jsonl  # from `peakbench history export`
 
 Without --commit and --branch, they come from the variables of continuous integration (GITHUB_SHA,
 GITHUB_HEAD_REF, GITHUB_REF_NAME, CI_COMMIT_SHA, ...), else from the run, else from git in this folder.
@@ -119,8 +119,9 @@ Command add_history_add(CLI::App& parent, World& world) {
       ->required()
       ->type_name("RUN...");
   add_history_options(*command, arguments->place);
-  command->add_option("--branch", arguments->labels.branch, "Branch")->type_name("NAME");
-  command->add_option("--commit", arguments->labels.commit, "Commit")->type_name("ID");
+  command->add_option("--branch", arguments->labels.branch, "Branch of the runs")
+      ->type_name("NAME");
+  command->add_option("--commit", arguments->labels.commit, "Commit of the runs")->type_name("ID");
   command
       ->add_option("--verdict", arguments->labels.verdict,
                    "Result of the gate: passed, regressed, failed, unknown, accepted")

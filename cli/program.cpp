@@ -39,12 +39,12 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench fit --model llama-3.1-8b --dtype bf16 --seq 4096 --card a100-40gb,rtx-4090-24gb
   peakbench gate results/main results/change --junit gate.xml
 
+`peakbench COMMAND --help` shows the options and examples of a command. `peakbench train.py` is short
+for `peakbench emulate -- python3 train.py`: put options of `emulate` before the script.
 Exit codes: 0 done, whatever the outcomes of the cases; 1 internal error; 2 unusable input or
 environment, or every case conflicts; 3 no case ended ok; 4 gate: a regression; 5 gate: a case failed
 or is missing, check: a test failed; 130 interrupted, a report of what was measured is written; 141 the
-reader of the output went away.
-`peakbench COMMAND --help` shows the options and examples of a command. `peakbench train.py` is short
-for `peakbench emulate -- python3 train.py`: put options of `emulate` before the script.)";
+reader of the output went away.)";
 
 // Of each worker that is there; no Python is started.
 std::vector<std::string> libtorch_versions(const World& world) {

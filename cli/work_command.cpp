@@ -50,7 +50,7 @@ Command add_work(CLI::App& app, World& world) {
   auto* command = app.add_subcommand("work", "Run one task of a queue (called by Slurm jobs)");
   command->footer(kWorkFooter);
   const auto arguments = std::make_shared<WorkArguments>();
-  command->add_option("queue", arguments->submission, "RUN/queue/N")
+  command->add_option("queue", arguments->submission, "Folder of the queue: RUN/queue/N")
       ->required()
       ->type_name("QUEUE");
   command->add_option("--task", arguments->task, "Number of the task, from 0")
