@@ -40,7 +40,7 @@ constexpr const char* kDebugFooter = R"(Examples:
 
 Give the case as to `peakbench run`, or by the folder of a run. If that makes several cases, add the id of
 one, the name of its folder, or a stack that only it has. Arguments after -- go to the debugger. The worker
-gets the same environment variables as in `peakbench run`, including those of the emulated card. It has not
+gets the same environment variables as in `peakbench run`, including the emulated card's variables. It has not
 started: set breakpoints and type `run`. Build your plugin with -DCMAKE_BUILD_TYPE=RelWithDebInfo to see its
 source lines.
 Exit codes: the debugger's; 2 no such case, or no debugger.)";

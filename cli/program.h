@@ -17,7 +17,7 @@
 
 namespace peakbench::cli {
 
-// Documented in docs/cli.md; stable.
+// Documented in docs/reference/exit-codes.md; stable.
 enum Exit {
   kDone = 0,
   kInternalError = 1,

@@ -54,7 +54,7 @@ constexpr const char* kRunFooter = R"(Examples:
   peakbench run tutorial --dry-run
   peakbench run --program bench.py:tiny --batch 8,64 --card h100-80gb
 
-Options on the command line replace those of the suite. A comma separates values, unless a value has
+Options on the command line replace the suite's options. A comma separates values, unless a value has
 options (NAME,key=value): repeat the option then.
 Exit codes: 0 done, whatever the outcomes of the cases; 2 unusable input, or every case conflicts; 3 no
 case ended ok; 130 interrupted, a report of what was measured is written.)";

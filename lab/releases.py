@@ -27,7 +27,7 @@ Which release takes how much memory, and what changed from one to the next?
 peakbench releases --torch 2.6,2.11,newest -- python3 train.py
 ```
 
-The command runs a model or a program of yours with each release on an emulated card ([how](cli.md#several-builds-or-releases-of-pytorch)).
+The command runs a model or a program of yours with each release on an emulated card ([how](reference/cli/run.md#several-builds-or-releases-of-pytorch)).
 This page is its output for two models under five strategies and for two programs, on `{CARD}`. `lab/releases.py` makes it; nothing is
 edited. Each row's difference is against the first row; the sentences say what changed since the release before.
 """

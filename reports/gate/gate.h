@@ -9,7 +9,7 @@
 
 namespace peakbench::gate {
 
-// Also the program's exit codes (docs/cli.md).
+// Also the program's exit codes (docs/reference/exit-codes.md).
 enum class Outcome {
   kPassed = 0,
   kUnusable = 2,    // a case, or every case, could not be compared: nothing was told of the code

@@ -22,7 +22,7 @@ class FullDisk(HostTest):
         return done
 
     def measured(self, out):
-        """On so small a disk promises are never checked, which the results say (docs/cli.md)."""
+        """On so small a disk promises are never checked, which the results say (docs/reference/cli/run.md)."""
         cases, *rest = self.figures(out)
         return [dict(case, equivalence=None) for case in cases], rest
 
