@@ -75,10 +75,10 @@ const CaseResult& case_of(const result::Run& run, const AdviseArguments& argumen
 std::string device_of(const CaseResult& result, const AdviseArguments& arguments) {
   if (!arguments.card.empty()) return result::emulated_device(arguments.card);
   if (result::device_from(result.spec.device).kind != result::DeviceKind::kEmulated)
-    throw ConfigError(fmt::format(
-        "{} was measured on {}: strategies are tried on an emulated card; say which, like --card "
-        "h100-80gb",
-        result.spec.id, result.spec.device));
+    throw ConfigError(
+        fmt::format("{} was measured on {}: strategies run on an emulated card; name one, like "
+                    "--card h100-80gb",
+                    result.spec.id, result.spec.device));
   return "";
 }
 

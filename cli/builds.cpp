@@ -181,8 +181,7 @@ std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
   const auto& releases = request.lists.at(Axis::kTorch);
   const auto& folders = request.lists.at(Axis::kBuild);
   if (!releases.empty() && !folders.empty())
-    throw ConfigError(
-        "--build and --torch: each build has a PyTorch of its own; name builds or releases");
+    throw ConfigError("--build and --torch cannot be combined: each build has its own PyTorch");
   auto builds = folders.empty() ? of_releases(world, releases, request, options)
                                 : of_folders(world, folders, request, options);
   if (builds.size() == 1) {

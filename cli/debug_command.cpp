@@ -151,8 +151,8 @@ class DebugCommand {
                          .string();
     if (!files::is_there(job))
       throw ConfigError(
-          fmt::format("{}: {} has left no job there ({}): it was decided before it ran, or was "
-                      "measured elsewhere. Give the case as to `peakbench run` instead",
+          fmt::format("{}: no job of {} was found ({}): the case did not run, or ran elsewhere. "
+                      "Give the case as to `peakbench run` instead",
                       run_folder, found.spec.id, job));
     return launch::order_from_file(job, folder(), worker_for_case(found.spec));
   }

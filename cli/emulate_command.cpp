@@ -69,8 +69,8 @@ std::string misplaced_option(const CLI::App& command, const std::vector<std::str
     const auto value = takes_value(*option) ? " " + option->get_type_name() : "";
     const auto script = std::ranges::find_if(program, is_script);
     return fmt::format(
-        "{0} stands after the program, which was given it. If it is meant for Peakbench, put it "
-        "before: peakbench {0}{1} {2}",
+        "{0} follows the program and was passed to it. If it is an option of Peakbench, put it "
+        "first: peakbench {0}{1} {2}",
         name, value, script == program.end() ? "-- " + program.front() : *script);
   }
   return "";

@@ -50,9 +50,7 @@ std::string new_file(const CaseResult& result, const char* ending) {
   auto name = result.spec.slug + ending;
   if (files::is_there(name))
     throw ConfigError(fmt::format(
-        "{}: is there already, and is not replaced unasked: name it with --out to replace it, or "
-        "another file",
-        name));
+        "{}: the file exists; name it with --out to replace it, or name another file", name));
   return name;
 }
 

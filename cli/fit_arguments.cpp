@@ -60,8 +60,8 @@ bool typed(const FitArguments& arguments, Axis axis) {
 void check_where(const FitArguments& arguments) {
   if (!arguments.cards.empty() && !arguments.budgets.empty())
     throw ConfigError(
-        "--card and --budget both say how much memory there is; give one of them (a card with "
-        "another memory is --card h100-80gb,memory=20GiB)");
+        "--card and --budget both set the memory; give one of them (for a card with another "
+        "memory: --card h100-80gb,memory=20GiB)");
   if (arguments.cards.empty() && arguments.budgets.empty())
     throw ConfigError(
         "no card is named: give --card NAME (`peakbench list devices` shows them), --card all for "
@@ -73,7 +73,7 @@ void check_for_program(const FitArguments& arguments) {
   const auto refuse = [](bool is_typed, const std::string& option) {
     if (is_typed)
       throw ConfigError(
-          fmt::format("{} is for models of Peakbench; a program behind -- has options of its own",
+          fmt::format("{} is for models of Peakbench; a program after -- has its own options",
                       option.substr(option.find("--"))));
   };
   for (const auto* row : result::asked_axes())
@@ -88,14 +88,13 @@ void check_for_program(const FitArguments& arguments) {
 void check_lists(const FitArguments& arguments, Along along) {
   const auto refuse = [](const char* option, const char* word) {
     throw ConfigError(
-        fmt::format("{0} gives the {1}, and --largest {1} looks for it; leave one of "
-                    "them out",
+        fmt::format("{0} sets the {1}, and --largest {1} searches for it; leave one of them out",
                     option, word));
   };
   if (!arguments.vary.empty())
-    throw ConfigError("--vary is for a program, which stands behind --; for a model: --largest");
+    throw ConfigError("--vary is for a program after --; for a model, use --largest");
   if (arguments.second_guesses > 0)
-    throw ConfigError("--second-guess runs a program again, which stands behind --; leave it out");
+    throw ConfigError("--second-guess is for a program after --; leave it out");
   if (along == Along::kBatch && typed(arguments, Axis::kBatchSize)) refuse("--batch", "batch");
   if (along == Along::kSequence && typed(arguments, Axis::kSequenceLength)) refuse("--seq", "seq");
 }
@@ -211,7 +210,7 @@ plan::Request fit_request(const FitArguments& arguments, Along along) {
   if (request.lists[Axis::kModel].empty())
     throw ConfigError(
         "no model was named: give --model NAME (`peakbench list models` shows them), or a program "
-        "behind --");
+        "after --");
   if (arguments.steps) request.steps = *arguments.steps;
   if (arguments.timeout_s) request.timeout_s = *arguments.timeout_s;
   request.assume = arguments.assume;
@@ -241,8 +240,8 @@ plan::Program fit_program(const FitArguments& arguments, const std::optional<Var
     for (const auto& name : plan::placeholders_in(word)) {
       if (name != vary->axis)
         throw ConfigError(
-            fmt::format("\"{}\": --vary gives {{{}}} values, and nothing gives {{{}}} "
-                        "any; a brace that is meant is written twice: {{{{ or }}}}",
+            fmt::format("\"{}\": --vary gives {{{}}} values, and nothing gives {{{}}} any; write a "
+                        "literal brace twice: {{{{ or }}}}",
                         word, vary->axis, name));
       is_there = true;
     }

@@ -74,8 +74,8 @@ class FitCommand {
     if (!arguments_.overwrite && !folder.holds_run() &&
         files::is_there((fs::path(folder.path()) / result::kFitFile).string()))
       throw ConfigError(
-          fmt::format("{} holds the answer of an earlier fit. Choose another folder with --out, or "
-                      "delete it with --overwrite.",
+          fmt::format("{} contains the results of an earlier fit. Choose another folder with "
+                      "--out, or delete it with --overwrite.",
                       folder.path()));
     launch::open_run(plan_, folder, options);
     const launch::InterruptScope interrupts;

@@ -70,7 +70,8 @@ std::vector<history::RunRow> chosen(const history::History& history,
   rules.branch = arguments.branch;
   if (!rules.keep && !rules.older_than)
     throw ConfigError(
-        "say what may go: --keep N, --older-than AGE, or --run NUMBER; --dry-run shows it first");
+        "name the runs to remove: --keep N, --older-than AGE, or --run NUMBER; --dry-run shows "
+        "them first");
   return history::to_prune(history.runs({}), rules);
 }
 

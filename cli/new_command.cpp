@@ -91,7 +91,7 @@ std::string filled(std::string text, const Replacements& replacements) {
 void check_empty(const std::string& folder) {
   if (files::holds_nothing(folder)) return;
   throw ConfigError(fmt::format(
-      "{} is there, and not empty: nothing was written. Choose another folder with --out", folder));
+      "{} exists and is not empty; nothing was written. Choose another folder with --out", folder));
 }
 
 int make_plugin(World& world, const NewArguments& arguments) {

@@ -152,8 +152,8 @@ void check_place_of_option(const CLI::App& app, const std::vector<std::string>& 
   if (at == &app) return;
   if (option_named(*at, name) == nullptr) refuse_option(*at, name);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(first);
-  throw ConfigError(fmt::format("{} stands behind the command: peakbench {} {}", name,
-                                full_name(*at), fmt::join(words.begin(), end, " ")));
+  throw ConfigError(fmt::format("{} must follow the command: peakbench {} {}", name, full_name(*at),
+                                fmt::join(words.begin(), end, " ")));
 }
 
 // What is typed comes into messages, results and jobs. A program of the user's own gets its
@@ -163,8 +163,8 @@ void check_utf8(const std::vector<std::string>& arguments) {
   for (const auto& argument : arguments)
     if (!is_utf8(argument))
       throw ConfigError(
-          fmt::format("the argument {} is not UTF-8; results are JSON, which holds nothing else: "
-                      "rename what it names, or link to it by another name",
+          fmt::format("the argument {} is not UTF-8, which results (JSON) require: rename the "
+                      "file, or link to it by another name",
                       escaped_bytes(argument)));
 }
 

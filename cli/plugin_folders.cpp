@@ -18,7 +18,7 @@ std::vector<manifest::Folder> folders_of_environment() {
   const char* value = std::getenv(kPluginsVariable);
   if (value == nullptr) return folders;
   if (!is_utf8(value))
-    throw ConfigError(fmt::format("{}: {} is not UTF-8: results are JSON, which holds nothing else",
+    throw ConfigError(fmt::format("{}: {} is not UTF-8, which results (JSON) require",
                                   kPluginsVariable, escaped_bytes(value)));
   std::istringstream list(value);
   for (std::string folder; std::getline(list, folder, ':');)

@@ -28,7 +28,7 @@ struct QuickstartArguments {
 int quickstart(World& world, const QuickstartArguments& arguments) {
   const auto suite = bundled_suite(world.places, "quickstart");
   if (!files::is_there(suite))
-    throw ConfigError(suite + ": the suite is not there; is the installation whole?");
+    throw ConfigError(suite + ": the suite is missing; is the installation complete?");
   const auto device = "emulated:" + arguments.card;
   choose_worker_of_quickstart(world, device);
   std::vector<std::string> run{"run",   suite,         "--device", device,
@@ -37,7 +37,7 @@ int quickstart(World& world, const QuickstartArguments& arguments) {
   if (!world.torch.empty()) run.insert(run.end(), {"--torch", world.torch});
   const int code = run_program(run, world);
   if (code == kDone)
-    world.out << fmt::format("Look at it: peakbench open {}\nGo on: peakbench run --help\n",
+    world.out << fmt::format("Open the report: peakbench open {}\nNext: peakbench run --help\n",
                              arguments.out);
   return code;
 }

@@ -56,7 +56,7 @@ class ReleasesCommand {
       arguments_.command = runnable(words);
     else if (words.size() > 1)
       throw ConfigError(
-          fmt::format("one suite at a time, or a program behind --: peakbench releases -- {}",
+          fmt::format("one suite at a time, or a program after --: peakbench releases -- {}",
                       fmt::join(words, " ")));
     else if (!words.empty())
       arguments_.suite = suite_file(world_.places, words.front());

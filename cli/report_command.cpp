@@ -37,7 +37,8 @@ std::string folder_beside(const std::vector<std::string>& runs) {
 
 int print_csv(World& world, const ReportArguments& arguments) {
   if (!arguments.out.empty() || !arguments.templates.empty())
-    throw ConfigError("--format csv is printed: it has no --out and no --templates");
+    throw ConfigError(
+        "--format csv prints the table; it cannot be combined with --out or --templates");
   std::vector<result::Run> runs;
   for (const auto& path : arguments.runs) runs.push_back(result::read_run(path));
   world.out << reports::cases_csv(runs);

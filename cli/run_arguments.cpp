@@ -208,8 +208,8 @@ void check_for_python(const RunArguments& arguments) {
   for (const auto& [option, is_typed] : others)
     if (is_typed)
       throw ConfigError(
-          fmt::format("{} is for models of Peakbench; what --program names is Python's own: give "
-                      "its function an option, and write it behind a comma ({},key=value)",
+          fmt::format("{} is for models of Peakbench; give the function of --program an option "
+                      "instead, and write it after a comma ({},key=value)",
                       option, arguments.program));
 }
 
@@ -245,8 +245,8 @@ void take_command(const RunArguments& arguments, plan::Request& request) {
   for (const auto& device : request.lists[Axis::kDevice])
     if (result::recorded_device(device).kind != result::DeviceKind::kEmulated)
       throw ConfigError(fmt::format(
-          "--device {}: programs run with several PyTorchs on emulated cards, as these lack "
-          "NVIDIA's packages; name one with --card",
+          "--device {}: with several releases of PyTorch, programs run on emulated cards only, "
+          "because these installations lack NVIDIA's packages; name a card with --card",
           device));
   request.title = program.name;
 }

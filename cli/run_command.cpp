@@ -92,7 +92,7 @@ class RunCommand {
     if (arguments_.slurm.is_asked() && builds.size() > 1)
       throw ConfigError(
           "--executor slurm: a run on other machines has one worker; run each release of PyTorch "
-          "and each build by itself, and `peakbench compare` the runs");
+          "and each build separately, and compare the runs with `peakbench compare`");
     ask_python(request);
     const auto plan = plan::make_plan(request, builds);
     check_slurm_arguments(arguments_.slurm);
@@ -139,7 +139,7 @@ class RunCommand {
 
   // A dry run ends as the run would.
   int say_nothing_to_run(const plan::Plan& plan) {
-    world_.err << "peakbench: nothing can run: every case is decided already\n";
+    world_.err << "peakbench: nothing can run: every case has an outcome without running\n";
     if (arguments_.dry_run)
       world_.out << cases_text(plan);
     else
@@ -187,8 +187,8 @@ class RunCommand {
   void check_jobs_ended(const std::string& folder) {
     if (!executor::Slurm::is_here()) {
       world_.err << fmt::format(
-          "warning: a job was submitted for {}; whether it still measures cannot be asked here, as "
-          "there is no sbatch on PATH\n",
+          "warning: a job was submitted for {}; there is no sbatch on PATH to check whether it "
+          "still runs\n",
           printable(folder));
       return;
     }
@@ -215,15 +215,14 @@ class RunCommand {
   // Nobody who could answer: the tasks go on, and --resume takes what they measure.
   bool asks_to_cancel(const std::string& jobs) {
     if (isatty(STDIN_FILENO) == 0) {
-      world_.err << fmt::format("{} goes on; scancel ends it, --resume takes what it measures.\n",
+      world_.err << fmt::format("{} continues; scancel ends it, --resume collects its results.\n",
                                 jobs);
       return false;
     }
-    world_.err << fmt::format(
-                      "Cancel {}? Else it goes on, and --resume takes what it measures. "
-                      "[y/N] ",
-                      jobs)
-               << std::flush;
+    world_.err
+        << fmt::format(
+               "Cancel {}? Otherwise it continues, and --resume collects its results. [y/N] ", jobs)
+        << std::flush;
     std::string answer;
     std::getline(std::cin, answer);
     return answer == "y" || answer == "Y" || answer == "yes";
@@ -271,8 +270,7 @@ class RunCommand {
     });
     if (count == 0) return;
     world_.err << fmt::format(
-        "Not measured, as the machine failed {}: {} of {} cases. Mend what their rows say; the "
-        "same "
+        "Not measured, as the machine failed {}: {} of {} cases. Fix what their rows say; the same "
         "command with --out {} --resume runs them again.\n",
         count == 1 ? "it" : "them", count, plan_size(run), folder);
   }

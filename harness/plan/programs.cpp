@@ -32,8 +32,8 @@ bool is_word(std::string_view text, std::string_view more, bool digit_first) {
 }
 
 [[noreturn]] void refuse(const std::string& text, const std::string& problem) {
-  throw ConfigError(fmt::format("\"{}\": {}; a brace that is meant is written twice: {{{{ or }}}}",
-                                text, problem));
+  throw ConfigError(
+      fmt::format("\"{}\": {}; write a literal brace twice: {{{{ or }}}}", text, problem));
 }
 
 // Calls `plain` with what stays as it is and `name` with what stands in braces.

@@ -109,7 +109,7 @@ class Consumer(unittest.TestCase):
                 self.check(f"built-{name}", *with_small)
                 again = attempt(self.prefix / "bin/peakbench", "new", kind, name, cwd=self.folder)
                 self.assertEqual((again.returncode, again.stderr), (
-                    2, f"peakbench: {name} is there, and not empty: nothing was written. Choose another folder with --out\n"))
+                    2, f"peakbench: {name} exists and is not empty; nothing was written. Choose another folder with --out\n"))
         # The rule of the new strategy has no state, and so half of Adam's memory and less.
         case = json.loads((self.folder / "run-sign-sgd/run.json").read_text())["cases"][1]
         self.assertNotIn("optimizer_state", case["memory"]["at_peak"])

@@ -99,7 +99,7 @@ class BadInput(ProgramTest):
             ("history show", "`peakbench history show` needs NUMBER"),
             ("-v", 'no option -v of `peakbench`; did you mean "--version"?'),
             ("--card t4-16gb", "no program to run; expected: peakbench --card t4-16gb train.py"),
-            ("--quiet run", "--quiet stands behind the command: peakbench run --quiet"),
+            ("--quiet run", "--quiet must follow the command: peakbench run --quiet"),
             ("emulate --memory 24GB -- true", "no option --memory of `peakbench emulate`: it is part of the card, as in"),
             ("emulate --gpu t4-16gb -- true", 'did you mean "--card"?'),
             ("emulate", "no program to run; expected: peakbench emulate --card h100-80gb -- python3 train.py"),

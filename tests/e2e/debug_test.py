@@ -104,6 +104,6 @@ class Debug(ProgramTest):
         self.peakbench("run", "--model", "tiny", "--strategy", "baseline", "--strategy", "slim+rival", "--repetitions", "0", "--no-report",
                        "--out", "out")  # fmt: skip
         said = self.peakbench("debug", "out", "tiny/slim+rival/cpu/fp32/b1", exit_code=2).stderr
-        self.assertIn("tiny/slim+rival/cpu/fp32/b1 has left no job there", said)
+        self.assertIn("no job of tiny/slim+rival/cpu/fp32/b1 was found", said)
         said = self.peakbench("debug", "out", "tiny/baselin/cpu/fp32/b1", exit_code=2).stderr
         self.assertIn('out: no case "tiny/baselin/cpu/fp32/b1"; did you mean "tiny/baseline/cpu/fp32/b1"?', said)

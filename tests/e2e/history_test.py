@@ -82,7 +82,7 @@ class Commands(HistoryTest):
         self.fails("history", "show", "7", "--history", HISTORY, says=["no run 7", "history list"])
         self.fails("history", "trend", "nothing", "--history", HISTORY, says=['no case on branch "main"', "nothing"])
         self.fails("history", "trend", "--metric", "alocated", "--history", HISTORY, says=['did you mean "allocated"?'])
-        self.fails("history", "prune", "--history", HISTORY, says=["say what may go"])
+        self.fails("history", "prune", "--history", HISTORY, says=["name the runs to remove"])
         self.fails("history", "add", "nowhere", "--history", HISTORY, says=["nowhere"])
 
     def test_continuous_integration_says_commit_and_branch(self):

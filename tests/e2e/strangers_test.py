@@ -306,7 +306,7 @@ class Exports(Strangers):
         self.put("settings.json")
         self.put("settings.pickle")
         for name in ("chrome", "snapshot"):
-            self.refused("export", "out", "--format", name, says=["settings", "is there already", "--out"])
+            self.refused("export", "out", "--format", name, says=["settings", "the file exists", "--out"])
         self.peakbench("export", "out", "--out", "settings.pickle")  # named: replaced
         self.assertNotEqual((self.folder / "settings.pickle").read_bytes(), b"mine\n")
 

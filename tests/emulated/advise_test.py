@@ -83,7 +83,7 @@ class Advise(unittest.TestCase):
 
     def test_bad_input(self):
         self.run_cases("cpu", "--model", "gpt2,layers=1,width=32,heads=2,vocabulary=64", "--seq", "8", "--device", "cpu", "--strategy", "baseline", "--repetitions", "0")
-        self.assertIn("say which, like --card h100-80gb", self.peakbench("advise", "cpu", code=2).stderr)
+        self.assertIn("name one, like --card h100-80gb", self.peakbench("advise", "cpu", code=2).stderr)
         self.assertIn('unknown card "rtx4090"', self.peakbench("advise", "cpu", "--card", "rtx4090", code=2).stderr)
         self.assertIn('no case "lora"', self.peakbench("advise", "cpu", "lora", code=2).stderr)
         self.assertIn("nowhere", self.peakbench("advise", "nowhere", code=2).stderr)

@@ -187,7 +187,7 @@ class Models(Fit):
         for arguments, said in (
                 (["--model", MODEL, "--card", "rtx4090"], 'unknown card "rtx4090"'),
                 (["--model", MODEL, "--card", "rtx4090"], 'did you mean "rtx-4090-24gb"?'),
-                (["--model", MODEL, "--card", "t4-16gb", "--budget", "2GiB"], "--card and --budget both say"),
+                (["--model", MODEL, "--card", "t4-16gb", "--budget", "2GiB"], "--card and --budget both set"),
                 (["--model", MODEL, "--budget", "2"], "the unit is missing"),
                 (["--model", MODEL, "--budget", "128MiB"], "a CUDA context takes 0.5 GiB, which leaves nothing of the card's memory: "
                                                            "h100-80gb,memory=128MiB,context=0 sets none aside"),

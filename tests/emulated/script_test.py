@@ -187,9 +187,9 @@ class Script(unittest.TestCase):
         for words, before in (("train.py --card t4-16gb", "--card CARD"), ("emulate train.py --json", "--json [FILE]"),
                               ("train.py --name=mine", "--name NAME"), ("emulate train.py --quiet", "--quiet")):
             said = " ".join(self.peakbench(*words.split(), exit_code=2).stderr.split())
-            self.assertIn(f"Why: {before.split()[0]} stands after the program, which was given it. If it is meant for Peakbench, "
-                          f"put it before: peakbench {before} train.py", said)
-        self.assertNotIn("stands after", self.peakbench("train.py", "--batch", "8", exit_code=2).stderr)
+            self.assertIn(f"Why: {before.split()[0]} follows the program and was passed to it. If it is an option of Peakbench, "
+                          f"put it first: peakbench {before} train.py", said)
+        self.assertNotIn("follows the program", self.peakbench("train.py", "--batch", "8", exit_code=2).stderr)
         said = self.peakbench("--batch", "16", "train.py", exit_code=2).stderr
         self.assertIn("no option --batch of `peakbench`; if it belongs to the script, put it after it: peakbench train.py --batch", said)
 

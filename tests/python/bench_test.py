@@ -271,7 +271,7 @@ def more_parameters(model):
         self.refused("--program", "bench.py:tiny", "--strategy", "sgd+adam",
                      says='--program: "sgd+adam": strategies of Python are not stacked with +: write a function that does both')  # fmt: skip
         self.refused("--program", "bench.py:tiny", "--dtype", "bf16",
-                     says="--dtype is for models of Peakbench; what --program names is Python's own: give its function an option, and write it behind a comma "
+                     says="--dtype is for models of Peakbench; give the function of --program an option instead, and write it after a comma "
                           "(bench.py:tiny,key=value)")  # fmt: skip
         self.refused("--program", "bench.py:tiny", "--executor", "slurm",
                      says="--program: programs of a suite run on this machine: run it without --executor slurm (in a job of yours, where a node is to do it), "

@@ -148,18 +148,13 @@ TEST_F(SuitePrograms, PlaceholdersAndAxesBelongTogether) {
       error_of(program("[programs.axes]\nbatch = [1]\n")),
       "FILE:5:9: batch: no placeholder uses this axis, so its cases would be the same program; "
       "put {batch} in the command or the environment of \"train\", or leave the axis out");
-  EXPECT_EQ(
-      error_of(program("", "[\"sh\", \"{\\\"a\\\": 1}\"]")),
-      "FILE:3:18: command: \"{\"a\": 1}\": {\"a\": 1} is no axis's name; a brace that is meant is "
-      "written twice: {{ or }}");
-  EXPECT_EQ(
-      error_of(program("", "[\"sh\", \"a}\"]")),
-      "FILE:3:18: command: \"a}\": a } without its {; a brace that is meant is written twice: {{ "
-      "or }}");
-  EXPECT_EQ(
-      error_of(program("", "[\"sh\", \"{a\"]")),
-      "FILE:3:18: command: \"{a\": a { without its }; a brace that is meant is written twice: {{ "
-      "or }}");
+  EXPECT_EQ(error_of(program("", "[\"sh\", \"{\\\"a\\\": 1}\"]")),
+            "FILE:3:18: command: \"{\"a\": 1}\": {\"a\": 1} is no axis's name; write a literal "
+            "brace twice: {{ or }}");
+  EXPECT_EQ(error_of(program("", "[\"sh\", \"a}\"]")),
+            "FILE:3:18: command: \"a}\": a } without its {; write a literal brace twice: {{ or }}");
+  EXPECT_EQ(error_of(program("", "[\"sh\", \"{a\"]")),
+            "FILE:3:18: command: \"{a\": a { without its }; write a literal brace twice: {{ or }}");
 }
 
 TEST_F(SuitePrograms, CommandsAreLists) {
