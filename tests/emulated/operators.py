@@ -20,6 +20,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parents[1] / "lab"))
+import record_file  # noqa: E402
+
 CHILD = HERE / "operators_child.py"
 RECORD = HERE / "operators.json"
 PAGE = HERE.parents[1] / "docs" / "emulator_operators.md"
@@ -190,7 +193,7 @@ def torch_version():
 def update(results, samples):
     record = {"torch": torch_version(), "card": CARD, "date": datetime.date.today().isoformat(), "samples": samples,
               "operators": compact(results)}  # fmt: skip
-    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    record_file.write(RECORD, record)
     PAGE.write_text(page(record), encoding="utf-8")
 
 

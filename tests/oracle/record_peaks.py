@@ -17,6 +17,9 @@ import sys
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parents[1] / "lab"))
+import record_file  # noqa: E402
+
 FILE = HERE / "cpu_peaks.json"
 STACKS = [
     "baseline",
@@ -70,7 +73,7 @@ def main(patterns):
                 "trainable_parameters": result["trainable_parameters"],
                 **{key: memory[key] for key in ("base_bytes", "peak_allocated_bytes", "peak_phase", "peak_step", "phases", "steps")},
             })  # fmt: skip
-            FILE.write_text(json.dumps(recorded, indent=1) + "\n")
+            record_file.write(FILE, recorded)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,9 @@ from given import ALL, ONLY, ORACLE as PYTHON, PEAKBENCH, UPDATE
 from table import truth, why
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parents[1] / "lab"))
+import record_file  # noqa: E402
+
 CORPUS = HERE / "corpus"
 EXPECTED = HERE / "expected.json"
 CARD = "h100-80gb"
@@ -127,7 +130,7 @@ class Programs(unittest.TestCase):
                     self.assertEqual(found["sizes"], sizes_in(on_cpu.stdout), said)
                 if UPDATE and same_release():
                     expected[name] = found
-                    EXPECTED.write_text(json.dumps(dict(sorted(expected.items())), indent=1) + "\n", encoding="utf-8")
+                    record_file.write(EXPECTED, dict(sorted(expected.items())))
                 else:
                     self.assertEqual(without_why(found), without_why(expected[name]), said)
 

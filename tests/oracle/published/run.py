@@ -33,6 +33,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
+sys.path.insert(1, str(ROOT / "lab"))
+import record_file  # noqa: E402
+
 CACHE = pathlib.Path(os.environ.get("PEAKBENCH_CACHE") or ROOT / ".cache") / "published"
 SCHEMA = "peakbench.fidelity/1"
 PHASES = ("forward", "backward", "optimizer_step", "build", "evaluation")
@@ -84,14 +87,6 @@ def objection_to(record):
 
 def packages_of(record):
     return record["configuration"].get("packages", {})
-
-
-def write(path, document):
-    """Whole or not at all: a run takes long, and each result is kept as it comes."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False) as file:
-        file.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
 
 
 def words_of(record):
@@ -257,7 +252,7 @@ def run_file(path, given):
             print(f"         {'; '.join(changes)}", flush=True)
         if changes and not given.check:
             keep(now)
-            write(path, document)
+            record_file.write(path, document)
     return failed
 
 
