@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/fidelity.md: published peaks of real cards next to those of emulated cards.
 
-  lab/fidelity.py results/ibm tests/oracle/published/*.json --out docs/fidelity.md
+  lab/fidelity.py results/ibm lab/published/*.json --out docs/fidelity.md
 
 A source is the folder of a run (or its run.json), whose graded figures are taken, or a JSON file of records (docs/fidelity_records.md).
 The same sources give the same bytes. Exit codes: 0, whatever the differences; 2 unusable input, or nothing in it was measured.
@@ -385,7 +385,7 @@ def head(counted):
 How close are the figures of an emulated card to a real card's?
 
 ```sh
-lab/fidelity.py results/ibm tests/oracle/published/*.json --out docs/fidelity.md
+lab/fidelity.py results/ibm lab/published/*.json --out docs/fidelity.md
 ```
 
 Each row below compares a peak that others published for a real card with ours: the same configuration on the emulated card.
@@ -547,7 +547,7 @@ FOOT = """\
 ## Adding a figure
 
 To add a measurement of your own, send a pull request with a [record](fidelity_records.md) of it.
-`ci/published` writes this page.
+`lab/published/page.py` writes this page.
 `ci/fidelity` measures a GPU that you have: cases, programs, operators and the CUDA context (`peakbench doctor --context`).
 It also writes records of its cases.
 The results of an H200 are in [real_card.md](real_card.md).

@@ -15,7 +15,7 @@ SCRIPT = ROOT / "lab/record_file.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import record_file  # noqa: E402
 
-RECORDED = ("tests/oracle/published/*.json", "suites/published/*.json", "tests/oracle/cpu_peaks.json", "tests/programs/expected.json",
+RECORDED = ("lab/published/*.json", "tests/oracle/cpu_peaks.json", "tests/programs/expected.json",
             "tests/emulated/operators.json", "tests/emulated/real_card/*.json")  # fmt: skip
 
 

@@ -1,10 +1,13 @@
-"""The formulas of predictors.py against what their publishers print of them."""
+"""The formulas of lab/predictors/predictors.py against what their publishers print of them."""
 
 import dataclasses
+import pathlib
+import sys
 import unittest
 
-import run
-from predictors import GIB, PREDICTORS, Training, deepspeed, eleutherai, hugging_face, llama_factory, megatron
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lab/predictors"))
+import run  # noqa: E402
+from predictors import GIB, PREDICTORS, Training, deepspeed, eleutherai, hugging_face, llama_factory, megatron  # noqa: E402
 
 # Qwen2.5-1.5B.
 TRAINING = Training("", 1_543_714_304, 28, 1536, 8960, 12, 2, 151_936, gated=True, rms=True, tied=True, batch=2, sequence=256, precision="fp32")

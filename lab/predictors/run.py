@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+ROOT = HERE.parents[1]
 CACHE = pathlib.Path(os.environ.get("PEAKBENCH_CACHE") or ROOT / ".cache") / "predictors"
 PAGE = ROOT / "docs/predictors.md"
 TEXT = HERE / "page.md"
@@ -89,7 +89,7 @@ def stock(dtype):
     """Makes stock transformers' model of that name without memory."""
     import torch
 
-    sys.path.insert(0, str(HERE.parent))
+    sys.path.insert(0, str(ROOT / "tests/oracle"))
     import decoder
     import gpt2
 
@@ -264,7 +264,7 @@ def main():
     if not options.check:
         options.out.write_text(text, encoding="utf-8")
         return
-    dated = "`tests/oracle/predictors/run.py` writes this page"
+    dated = "`lab/predictors/run.py` writes this page"
     now, before = ([line for line in one.splitlines() if dated not in line] for one in (text, options.out.read_text(encoding="utf-8")))
     if changes := list(difflib.unified_diff(before, now, str(options.out), "now", lineterm="", n=0)):
         raise SystemExit("\n".join(changes))

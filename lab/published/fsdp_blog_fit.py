@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parents[2] / "docs/fit.md"
+PAGE = HERE.parents[1] / "docs/fit.md"
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 # What the blog's message of out of memory leaves for what is not PyTorch's: 23.65 GiB in all, 22.76 reserved, 20.31 MiB free.
 CONTEXT = "891MiB"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Makes docs/fidelity.md anew: published figures beside ours.
 
-  ci/published                 the suites of suites/published and suites/, and what is recorded of programs   a few minutes
-  ci/published --programs      the programs of tests/oracle/published too (nightly; needs ci/oracle)           an hour
-  ci/published --check         writes nothing; exit code 1 where the page would be another, dates apart
+  lab/published/page.py               the suites of suites/published and suites/, and the recorded figures of programs   a few minutes
+  lab/published/page.py --programs    runs the programs of lab/published too (needs ci/oracle)                           an hour
+  lab/published/page.py --check       writes nothing; exit code 1 if the page would change, dates apart
 
-Cases are run now, on emulated cards. Programs are run with --programs; their figures stand, with their date, in
-tests/oracle/published/*.json. Exit codes: 0; 1 a case did not end ok, or the page is another with --check; 2 unusable input.
+Cases are run now, on emulated cards. Programs are run with --programs; their figures and dates are recorded in
+lab/published/*.json. Exit codes: 0; 1 a case did not end ok, or the page is another with --check; 2 unusable input.
 """
 import argparse
 import pathlib
@@ -16,9 +16,9 @@ import sys
 import tempfile
 import tomllib
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDS = pathlib.Path(__file__).resolve().parent
+ROOT = RECORDS.parents[1]
 PAGE = ROOT / "docs/fidelity.md"
-RECORDS = ROOT / "tests/oracle/published"
 
 
 def parse_arguments():
@@ -59,7 +59,7 @@ def main():
         subprocess.run([sys.executable, "-B", str(RECORDS / "run.py"), "--peakbench", arguments.peakbench], check=True)
     with tempfile.TemporaryDirectory(prefix="peakbench-published-") as scratch:
         folder = arguments.out or pathlib.Path(scratch)
-        sources = [*run_suites(arguments, folder), *sorted(RECORDS.glob("*.json")), *sorted((ROOT / "suites/published").glob("*.json"))]
+        sources = [*run_suites(arguments, folder), *sorted(RECORDS.glob("*.json"))]
         page = pathlib.Path(scratch) / "fidelity.md" if arguments.check else PAGE
         done = subprocess.run([sys.executable, "-B", str(ROOT / "lab/fidelity.py"), *map(str, sources), "--out", str(page)], check=False)
         if done.returncode or not arguments.check:
@@ -67,7 +67,7 @@ def main():
         if undated(page) == undated(PAGE):
             return 0
         subprocess.run(["diff", "-u", str(PAGE), str(page)], check=False)
-        print(f"{PAGE.relative_to(ROOT)} is another now; ci/published writes it anew", file=sys.stderr)
+        print(f"{PAGE.relative_to(ROOT)} would change; lab/published/page.py rewrites it", file=sys.stderr)
         return 1
 
 

@@ -32,7 +32,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent.parent
+ROOT = HERE.parents[1]
 sys.path.insert(1, str(ROOT / "lab"))
 import record_file  # noqa: E402
 

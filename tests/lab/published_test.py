@@ -1,7 +1,7 @@
-"""run.py, with a stand-in for peakbench that runs the program without a card: what is measured and kept, what --check finds, what is
+"""lab/published/run.py, with a stand-in for peakbench that runs the program without a card: what is measured and kept, what --check finds, what is
 refused; and that the records of the repository are whole.
 
-usage: run_test.py
+usage: published_test.py
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lab/published"))
 sys.dont_write_bytecode = True
 import run  # noqa: E402
 
@@ -231,7 +231,3 @@ class RecordsTest(unittest.TestCase):
                 with self.subTest(path.name, source=each.get("source")):
                     self.assertTrue(each["source"] and each["url"].startswith("https://") and each["reason"])
                     self.assertGreater(each["figures"], 0)
-
-
-if __name__ == "__main__":
-    unittest.main()
