@@ -8,7 +8,9 @@
 
 #include "errors/errors.h"
 #include "host/card.h"
+#include "launch/environment.h"
 #include "launch/host.h"
+#include "plan/plan.h"
 #include "result/device.h"
 #include "units/bytes.h"
 
