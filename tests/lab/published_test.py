@@ -1,8 +1,5 @@
 """lab/published/run.py, with a stand-in for peakbench that runs the program without a card: what is measured and kept, what --check finds, what is
-refused; and that the records of the repository are whole.
-
-usage: published_test.py
-"""
+refused; and that the records of the repository are whole."""
 
 import contextlib
 import io

@@ -1,7 +1,4 @@
-"""lab/record_file.py: one record a line, the same content; and every recorded file of the repository is in that form.
-
-usage: record_file_test.py
-"""
+"""lab/record_file.py: one record a line, the same content; and every recorded file of the repository is in that form."""
 
 import json
 import pathlib
@@ -15,7 +12,7 @@ SCRIPT = ROOT / "lab/record_file.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import record_file  # noqa: E402
 
-RECORDED = ("lab/published/*.json", "tests/oracle/cpu_peaks.json", "tests/programs/expected.json",
+RECORDED = ("lab/*.json", "lab/published/*.json", "tests/oracle/cpu_peaks.json", "tests/programs/expected.json",
             "tests/emulated/operators.json", "tests/emulated/real_card/*.json")  # fmt: skip
 
 
