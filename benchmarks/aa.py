@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often `peakbench ab` cries wolf, and whether it sees a slow-down of 5%: the figures of docs/compare.md.
+"""How often `peakbench ab` cries wolf, and whether it sees a slow-down of 5%: the figures of docs/how-to/compare.md.
 
 Forty comparisons of a build with itself (A/A) on a small model on the CPU; then one in which NEW has
 a strategy that is busy for a twentieth of each step (tests/gate/planted). At 1% false alarms, two alarms in forty are

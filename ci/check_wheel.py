@@ -20,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# What docs/install.md says.
+# What docs/how-to/install.md says.
 kMostMegabytes = 25
 
 # Of PyTorch's, and what its libraries bring into the process.

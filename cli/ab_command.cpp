@@ -29,7 +29,7 @@ constexpr const char* kAbFooter = R"(Examples:
   peakbench ab build build --model vit-b-16 --strategy baseline --pairs 40
   peakbench ab build,plugins=old build,plugins=new --model vit-b-16 --strategy mine --gate
 Short for `peakbench run --build BASE --build NEW --repetitions 20 --steps 10 --warmup 3`, with a verdict
-for each case. The builds take turns, and the ratio of their median steps is compared (docs/compare.md).
+for each case. The builds take turns, and the ratio of their median steps is compared (docs/how-to/compare.md).
 `unknown` is followed by the number of further pairs that are needed.
 Exit codes: 0 measured, whatever the result; 2 unusable input; 3 no case was measured; 4 with --gate: a
 case is worse; 130 interrupted, what was measured is written.)";

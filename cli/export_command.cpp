@@ -27,7 +27,7 @@ constexpr const char* kExportFooter = R"(Examples:
   python3 -m torch.cuda._memory_viz trace_plot baseline.pickle -o baseline.html
 CASE is an id, a slug or, if unambiguous, a stack of strategies. Open `snapshot` with
 `python3 -m torch.cuda._memory_viz` or pytorch.org/memory_viz, and `chrome` with ui.perfetto.dev
-(docs/trace.md). On an emulated card, times are event numbers.
+(docs/reference/trace.md). On an emulated card, times are event numbers.
 Exit codes: 0 done; 2 no such run, case or trace, or the file cannot be written.)";
 
 struct ExportArguments {

@@ -50,7 +50,7 @@ The largest value is found by running cases on emulated cards: the value shown r
 not. Nothing is extrapolated. If a larger {NAME} of a program takes less memory, the smallest value that
 runs is found. --least finds the memory of the smallest card that each case runs in, to 2 MiB. With --batch
 and without --largest, the command checks whether that batch fits. Memory for a CUDA context is set aside,
-as much as was measured on that card, else on any card; --card CARD,context=0 sets none aside (docs/fit.md).
+as much as was measured on that card, else on any card; --card CARD,context=0 sets none aside (docs/how-to/fit.md).
 Exit codes: 0 something fits; 2 unusable input; 3 nothing fits; 130 interrupted.)";
 
 class FitCommand {

@@ -72,7 +72,8 @@ void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
           "--history", arguments.history,
           "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)")
       ->type_name("FILE");
-  command.add_flag("--json", arguments.json, "Print the comparison as JSON (docs/compare.md)");
+  command.add_flag("--json", arguments.json,
+                   "Print the comparison as JSON (docs/how-to/compare.md)");
   add_repeated(command, "-f,--format", arguments.formats,
                "Formats of the pages in --out: html, markdown, json, text (default: html and "
                "markdown); csv: print the figures as CSV",

@@ -24,7 +24,7 @@ constexpr const char* kGateFooter = R"(Examples:
   peakbench gate results/main results/change
   peakbench gate history:main@good results/change --junit gate.xml --out comparison
   peakbench gate results/main results/change --allocated 1MiB --reserved 5% --throughput off
-The policy is the table `gate` of the suite that NEW was run with (docs/compare.md). By default, one more
+The policy is the table `gate` of the suite that NEW was run with (docs/how-to/compare.md). By default, one more
 byte requested or allocated, at the peak or in any phase, is a regression.
 Exit codes: 0 passed; 2 unusable input, a case of another card, no case to compare, or a figure that
 differs under another PyTorch, driver or number of steps; 4 regression: memory or step time is worse; 5 a

@@ -17,7 +17,7 @@ constexpr const char* kHistoryFooter = R"(Examples:
   peakbench history prune --keep 365 --older-than 2y --dry-run
   peakbench history export --out history.jsonl
 The history is one file: --history, else $PEAKBENCH_HISTORY, else peakbench-history.sqlite in this folder
-(docs/history.md has example queries in SQL).
+(docs/how-to/history.md has example queries in SQL).
 Exit codes: 0 done; 2 the file or a run cannot be used.)";
 
 }  // namespace

@@ -25,14 +25,14 @@ constexpr const char* kNewFooter = R"(Examples:
   peakbench new strategy sign-sgd
   peakbench new model residual-mlp --out plugins/residual-mlp
 The folder has the source, its manifest, CMakeLists.txt, tests, a workflow for GitHub, and a README.md with
-the commands that build and run the plugin. See docs/plugins.md and docs/models.md.
+the commands that build and run the plugin. See docs/how-to/plugins.md and docs/reference/models.md.
 Exit codes: 0 done; 2 an invalid name, or a folder that is not empty.)";
 
 struct NewArguments {
   std::string kind, name, out;
 };
 
-// Ids of plugins: docs/plugins.md.
+// Ids of plugins: docs/how-to/plugins.md.
 void check_name(const std::string& name) {
   const auto is_ours = [](unsigned char c) {
     return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '-' || c == '_' || c == '.';

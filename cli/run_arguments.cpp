@@ -32,16 +32,18 @@ void add_number(CLI::App& command, const std::string& name, std::optional<Number
 
 void add_suite(CLI::App& command, RunArguments& arguments) {
   command
-      .add_option("suite", arguments.suite,
-                  "Suite to run: a TOML file (docs/suites.md) or the name of a bundled suite")
+      .add_option(
+          "suite", arguments.suite,
+          "Suite to run: a TOML file (docs/reference/suites.md) or the name of a bundled suite")
       ->type_name("SUITE");
 }
 
 void add_program(CLI::App& command, RunArguments& arguments) {
   command
-      .add_option("--program", arguments.program,
-                  "Model in Python, marked with @peakbench.model; --strategy then names functions "
-                  "marked with @peakbench.strategy (default: all of the file; docs/python.md)")
+      .add_option(
+          "--program", arguments.program,
+          "Model in Python, marked with @peakbench.model; --strategy then names functions "
+          "marked with @peakbench.strategy (default: all of the file; docs/reference/python.md)")
       ->type_name("FILE.py:MODEL[,key=value]")
       ->excludes("suite");
 }
@@ -90,7 +92,7 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {
-  const std::string group = "CUDA, real or emulated (docs/emulator.md)";
+  const std::string group = "CUDA, real or emulated (docs/how-to/emulate.md)";
   const auto on_off = one_of({"on", "off"});
   command
       .add_option("--card", arguments.card,

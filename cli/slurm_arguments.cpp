@@ -10,7 +10,7 @@
 namespace peakbench::cli {
 namespace {
 
-constexpr const char* kGroup = "Where cases run (docs/slurm.md)";
+constexpr const char* kGroup = "Where cases run (docs/how-to/slurm.md)";
 constexpr std::int64_t kMostTasks = 1'000'000, kMostCpus = 4096, kMostDelay_s = 3600;
 
 class Adder {

@@ -40,7 +40,7 @@ constexpr const char* kTraceFooter = R"(Examples:
 The program is not changed. With --card it runs on an emulated card (`peakbench list devices`), which needs
 no GPU; without, on the devices of this machine. When it has ended, the peak is shown by category, line of
 your code and cause. The run folder has the trace and a report; `report`, `compare`, `gate`, `history` and
-`export` read it like any other run (docs/programs.md).
+`export` read it like any other run (docs/how-to/programs.md).
 Exit code: the program's; 128 + N if signal N ended it; 2 no program was given.)";
 
 struct TraceArguments {

@@ -10,7 +10,7 @@
 #   share/                        man/, and what bash, zsh and fish complete commands by
 #
 # Component `program` is what needs no LibTorch to be there: peakbench, emulator/ and share/. Component `worker` is the rest; with
-# PEAKBENCH_WORKER_ONLY it is a worker folder (docs/install.md), which says in worker.json what it is for, and holds
+# PEAKBENCH_WORKER_ONLY it is a worker folder (docs/how-to/install.md), which says in worker.json what it is for, and holds
 # lib/peakbench/values/.
 include(CMakePackageConfigHelpers)
 set(_package lib/cmake/Peakbench)

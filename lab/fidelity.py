@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/fidelity.md: published peaks of real cards next to those of emulated cards.
+"""Writes docs/evidence/fidelity.md: published peaks of real cards next to those of emulated cards.
 
-  lab/fidelity.py results/ibm lab/published/*.json --out docs/fidelity.md
+  lab/fidelity.py results/ibm lab/published/*.json --out docs/evidence/fidelity.md
 
-A source is the folder of a run (or its run.json), whose graded figures are taken, or a JSON file of records (docs/fidelity_records.md).
+A source is the folder of a run (or its run.json), whose graded figures are taken, or a JSON file of records (docs/evidence/fidelity_records.md).
 The same sources give the same bytes. Exit codes: 0, whatever the differences; 2 unusable input, or nothing in it was measured.
 """
 import argparse
@@ -385,7 +385,7 @@ def head(counted):
 How close are the figures of an emulated card to a real card's?
 
 ```sh
-lab/fidelity.py results/ibm lab/published/*.json --out docs/fidelity.md
+lab/fidelity.py results/ibm lab/published/*.json --out docs/evidence/fidelity.md
 ```
 
 Each row below compares a peak that others published for a real card with ours: the same configuration on the emulated card.
@@ -417,7 +417,7 @@ Our figure is of the published kind, a maximum of PyTorch's allocator:
 | active | allocated memory, and freed blocks that still wait for another stream | the same for a program, allocated memory for a case |
 | memory | the publisher does not say which kind | allocated memory |
 
-If a figure of ours is not exact, its [verdict](emulator.md#the-verdict) follows it.
+If a figure of ours is not exact, its [verdict](../how-to/emulate.md#the-verdict) follows it.
 Most of these are a *lower bound*: a workspace that cuDNN chooses is counted as 0.
 
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/releases.md: what the releases of PyTorch changed, as `peakbench releases` says it.
+"""Writes docs/evidence/releases.md: what the releases of PyTorch changed, as `peakbench releases` says it.
 
-  lab/releases.py build/release/bin/peakbench --out docs/releases.md
+  lab/releases.py build/release/bin/peakbench --out docs/evidence/releases.md
 
 Models run with every release that there is a worker for (`peakbench workers build`), programs with those of --programs, which pip installs.
 A release that cannot be had is said on the page and passed over; exit code 1 where nothing could be run.
@@ -47,7 +47,7 @@ def main():
     parser.add_argument("peakbench", type=pathlib.Path)
     parser.add_argument("--models", default="", help="releases for models (default: those that there are workers for)")
     parser.add_argument("--programs", default="2.6,2.9,2.11,newest", help="releases for programs (default %(default)s)")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/releases.md")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/evidence/releases.md")
     given = parser.parse_args()
     of_models = ["--torch", given.models] if given.models else []
     strategies = [word for strategy in STRATEGIES for word in ("--strategy", strategy)]

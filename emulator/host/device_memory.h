@@ -16,7 +16,7 @@
 namespace peakbench::emulator {
 
 // How far an estimate, ours and the context, lay from what nvidia-smi showed on one real card that
-// ran another release of PyTorch: per cent of it, lowest and highest (docs/emulator_evidence.md,
+// ran another release of PyTorch: per cent of it, lowest and highest (docs/evidence/emulator.md,
 // "Reserved memory with another release").
 inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
 // With NCCL's buffers, too: on two and four cards.
@@ -24,8 +24,8 @@ inline constexpr double kEstimateLowestOfRanks = -20, kEstimateHighestOfRanks = 
 
 // What lay on each card beside PyTorch's memory and a context in a publisher's runs of so many
 // ranks, one a card: NCCL's buffers, and what its release of PyTorch reserved otherwise
-// (docs/fidelity.md: beside 2.6.0, less the median of one card). NCCL says nowhere how much it
-// takes.
+// (docs/evidence/fidelity.md: beside 2.6.0, less the median of one card). NCCL says nowhere how
+// much it takes.
 struct NcclMemory {
   std::size_t ranks = 0;
   std::uint64_t least = 0, median = 0, most = 0;

@@ -1,4 +1,4 @@
-// How PyTorch's operators round, on a card and on the CPU. docs/emulator_internals.md
+// How PyTorch's operators round, on a card and on the CPU. docs/explanation/internals.md
 // ("How a card rounds") has the source of each row.
 #pragma once
 

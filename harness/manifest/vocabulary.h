@@ -1,4 +1,4 @@
-// The words that a manifest may use. docs/plugins.md lists the same.
+// The words that a manifest may use. docs/how-to/plugins.md lists the same.
 #pragma once
 
 #include <string>

@@ -75,7 +75,7 @@ struct Request {
 };
 
 // A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one.
-// docs/suites.md lists the keys. A regular file: a pipe is refused.
+// docs/reference/suites.md lists the keys. A regular file: a pipe is refused.
 Request read_suite(const std::string& path);
 // The same from its text; `path` is for messages, and the title where there is none.
 Request suite_from_text(const std::string& text, const std::string& path);

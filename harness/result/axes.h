@@ -1,5 +1,5 @@
 // The table of the axes: what may differ between two cases, each named, asked for, written, read,
-// shown and told apart in one place. docs/recipes.md says what a new one needs.
+// shown and told apart in one place. docs/how-to/recipes.md says what a new one needs.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The records of a case as JSON and back; the names are run.json's (docs/run_json.md,
+// The records of a case as JSON and back; the names are run.json's (docs/reference/run_json.md,
 // run.schema.json).
 //
 // Every field is written, with null where it is absent. Readers accept missing optional fields and

@@ -1,4 +1,4 @@
-// The answer as JSON (docs/fit.md lists the fields).
+// The answer as JSON (docs/how-to/fit.md lists the fields).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// The tables and views of trace.sqlite; docs/trace.md explains them. For the room's own use.
+// The tables and views of trace.sqlite; docs/reference/trace.md explains them. For the room's own
+// use.
 #pragma once
 
 namespace peakbench::trace {

@@ -1,5 +1,5 @@
 // A PyTorch memory snapshot (snapshot.pickle) of a trace, for `python -m torch.cuda._memory_viz`
-// and pytorch.org/memory_viz. docs/trace.md says what is synthesised where.
+// and pytorch.org/memory_viz. docs/reference/trace.md says what is synthesised where.
 #pragma once
 
 #include <string>

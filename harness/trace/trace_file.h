@@ -1,4 +1,5 @@
-// trace.sqlite: a trace on disk. Tables are documented in docs/trace.md with an example query.
+// trace.sqlite: a trace on disk. docs/reference/trace.md documents the tables, with an example
+// query.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Published predictors of memory on the same cases as Peakbench: writes docs/predictors.md.
+"""Published predictors of memory on the same cases as Peakbench: writes docs/evidence/predictors.md.
 
 usage: run.py [--peakbench PROGRAM] [--models A,B] [--out FILE | --check]
 
@@ -25,7 +25,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CACHE = pathlib.Path(os.environ.get("PEAKBENCH_CACHE") or ROOT / ".cache") / "predictors"
-PAGE = ROOT / "docs/predictors.md"
+PAGE = ROOT / "docs/evidence/predictors.md"
 TEXT = HERE / "page.md"
 PUBLISHED = HERE.parent / "published/fms_acceleration.json"
 KITSUNE = "torch-kitsune==0.7.0"

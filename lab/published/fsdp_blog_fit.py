@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The largest batches of Hugging Face's blog on FSDP (2022), found anew by `peakbench fit` with fsdp_blog.py on emulated Titan RTX: each
-row of the table in docs/fit.md, whose last column this fills in.
+row of the table in docs/how-to/fit.md, whose last column this fills in.
 
 usage: fsdp_blog_fit.py PEAKBENCH [--only TEXT] [--check]
 
@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs/fit.md"
+PAGE = HERE.parents[1] / "docs/how-to/fit.md"
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 # What the blog's message of out of memory leaves for what is not PyTorch's: 23.65 GiB in all, 22.76 reserved, 20.31 MiB free.
 CONTEXT = "891MiB"

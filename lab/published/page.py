@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/fidelity.md anew: published figures beside ours.
+"""Makes docs/evidence/fidelity.md anew: published figures beside ours.
 
   lab/published/page.py               the suites of suites/published and suites/, and the recorded figures of programs   a few minutes
   lab/published/page.py --programs    runs the programs of lab/published too (needs ci/oracle)                           an hour
@@ -18,7 +18,7 @@ import tomllib
 
 RECORDS = pathlib.Path(__file__).resolve().parent
 ROOT = RECORDS.parents[1]
-PAGE = ROOT / "docs/fidelity.md"
+PAGE = ROOT / "docs/evidence/fidelity.md"
 
 
 def parse_arguments():

@@ -2,8 +2,8 @@
 
 The program ``peakbench`` and all that it needs lie in this package; ``peakbench --help`` says what it does.
 ``peakbench.phase("rollout")`` names a part of a program for ``peakbench trace``. ``peak()``, ``step()`` and ``fits(card)`` say what this program
-takes of its device, ``trace(out)`` records a part of it, and ``load(folder)`` reads a run (docs/python.md). ``@peakbench.model`` and
-``@peakbench.strategy`` mark functions for ``peakbench run --program``. Tests: docs/pytest.md.
+takes of its device, ``trace(out)`` records a part of it, and ``load(folder)`` reads a run (docs/reference/python.md). ``@peakbench.model`` and
+``@peakbench.strategy`` mark functions for ``peakbench run --program``. Tests: docs/how-to/pytest.md.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A plugin of pytest: a test's device memory against a limit, and to the byte against accepted figures (docs/pytest.md).
+"""A plugin of pytest: a test's device memory against a limit, and to the byte against accepted figures (docs/how-to/pytest.md).
 
 All that is known of a test travels in its user properties: into JUnit's XML, and under xdist from the workers to the one process that sums up.
 """

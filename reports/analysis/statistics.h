@@ -2,7 +2,7 @@
 // Pure.
 //
 // Everything is about logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its
-// negative. docs/compare.md has the method and what it was measured to do.
+// negative. docs/how-to/compare.md has the method and what it was measured to do.
 #pragma once
 
 #include <cstddef>

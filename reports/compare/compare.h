@@ -140,7 +140,8 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy);
 // NEW's suite's policy, or BASE's, or the default.
 Policy policy_of(const Source& base, const Source& now);
 
-// For each reader. `schema_version` is kComparisonSchemaVersion; docs/compare.md has the fields.
+// For each reader. `schema_version` is kComparisonSchemaVersion; docs/how-to/compare.md has the
+// fields.
 inline constexpr const char* kComparisonSchemaVersion = "1.2.0";
 nlohmann::ordered_json to_json(const Comparison& comparison);
 

@@ -1,4 +1,4 @@
-// A comparison for machines. Fields: docs/compare.md.
+// A comparison for machines. Fields: docs/how-to/compare.md.
 #include "reports/compare/json.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Runs kept over time: one SQLite file (docs/history.md), safe with several writers at once and
-// with a crash at any moment. The order of runs is the order of adding, whatever clocks said.
+// Runs kept over time: one SQLite file (docs/how-to/history.md), safe with several writers at once
+// and with a crash at any moment. The order of runs is the order of adding, whatever clocks said.
 //
 // The file may come from anywhere. One that is no history (another program's, a pipe, tables that
 // are views) is refused before anything in it is run or anything beside it is touched.

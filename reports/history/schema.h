@@ -1,4 +1,4 @@
-// The tables of a history file. Documented in docs/history.md.
+// The tables of a history file. Documented in docs/how-to/history.md.
 #pragma once
 
 #include <cstdint>

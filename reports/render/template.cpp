@@ -83,7 +83,7 @@ Templates::Templates(std::string user_directory, std::string builtin_directory)
   if (!user_.empty() && !files::is_folder(user_)) {
     throw ConfigError("Template folder " + user_ +
                       ": there is no such folder. It should hold html/ or markdown/ with the "
-                      "templates that replace ours (docs/reports.md).");
+                      "templates that replace ours (docs/how-to/reports.md).");
   }
 }
 

@@ -304,7 +304,7 @@ peakbench_add_plugin(two MANIFEST plugin.json SOURCES more.cpp PCH)
 
     def test_snippets_of_cmake(self):
         """Each is configured, in a project that has what it names."""
-        pages = [pathlib.Path(EXAMPLE).parents[1] / "docs" / name for name in ("plugins.md", "models.md")]
+        pages = [pathlib.Path(EXAMPLE).parents[1] / "docs" / name for name in ("how-to/plugins.md", "reference/models.md")]
         snippets = [one for page in pages for one in snippets_of(page) if one.language == "cmake"]
         for number, one in enumerate(snippets):
             with self.subTest(one.place()):

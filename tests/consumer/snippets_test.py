@@ -12,7 +12,7 @@ from given import CHECK_MANIFEST, CXX, PEAKBENCH, TORCH
 from snippets import snippets_of, unit
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [SOURCE / "docs/plugins.md", SOURCE / "docs/models.md"]
+PAGES = [SOURCE / "docs/how-to/plugins.md", SOURCE / "docs/reference/models.md"]
 HEADERS = sorted(path.name for path in (SOURCE / "harness/sdk/include/peakbench").glob("*.h"))
 ALL = [snippet for page in PAGES for snippet in snippets_of(page)]
 

@@ -25,7 +25,7 @@ BILLION = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE 
 
 
 def make_trace(path):
-    """As docs/trace.md has it: 20 allocations and their frees in two steps."""
+    """As docs/reference/trace.md has it: 20 allocations and their frees in two steps."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with sqlite3.connect(path) as database:
         database.executescript(f"""

@@ -122,7 +122,7 @@ class Commands(HistoryTest):
 
     def test_the_documented_queries(self):
         self.add(self.make_run(1), self.make_run(2, peak=200_000_000))
-        text = (SOURCE / "docs/history.md").read_text(encoding="utf-8")
+        text = (SOURCE / "docs/how-to/history.md").read_text(encoding="utf-8")
         queries = re.findall(r"```sql\n(.*?)\n```", text, re.DOTALL)
         self.assertGreaterEqual(len(queries), 4)
         rows = []

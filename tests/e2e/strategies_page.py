@@ -1,4 +1,4 @@
-"""docs/strategies.md: the strategies there are and which of them stack, from the plugins' manifests.
+"""docs/reference/strategies.md: the strategies there are and which of them stack, from the plugins' manifests.
 
 usage: strategies_page.py PEAKBENCH [--write]    without --write: exit code 1 where the page differs from what it would be
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-PAGE = REPOSITORY / "docs/strategies.md"
+PAGE = REPOSITORY / "docs/reference/strategies.md"
 # What shares the page of another strategy; every other one has a page of its own.
 SHARED = {"adamw-4bit": "adamw-8bit", "save-on-cpu": "activation-offload", "linear-cross-entropy": "chunked-cross-entropy"}
 SAME_SLOT = re.compile(r"both take the slot (\w+);")
@@ -34,7 +34,7 @@ Join strategies with `+`, and add options after commas: `lora+checkpointing,ever
 The order in which you type them does not matter; the table has the order in which a stack applies them.
 Each strategy has a page: what it does, when to use it and when not, and what it saves of a model's peak on an emulated card.
 If you do not know which one you need, start with [the parts of a peak](strategies/baseline.md#where-to-go-from-here).
-To write a strategy of your own, read [plugins.md](plugins.md).
+To write a strategy of your own, read [plugins.md](../how-to/plugins.md).
 
 The last column compares training with the baseline's: losses and parameters are the same to the bit, or the same within a tolerance.
 Strategies that train differently are compared with themselves.
@@ -117,7 +117,7 @@ def main(program, *arguments):
     found = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     if found == wanted:
         return 0
-    sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/strategies.md", "the plugins"))
+    sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/reference/strategies.md", "the plugins"))
     print("tests/e2e/strategies_page.py PEAKBENCH --write writes it anew")
     return 1
 

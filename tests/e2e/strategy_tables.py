@@ -1,4 +1,4 @@
-"""The measured tables of docs/strategies/*.md: each holds what the command at the top of its page measures.
+"""The measured tables of docs/reference/strategies/*.md: each holds what the command at the top of its page measures.
 
 usage: strategy_tables.py PEAKBENCH [--write] [PAGE...]    without --write: exit code 1 where a table differs from what is measured
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-PAGES = REPOSITORY / "docs/strategies"
+PAGES = REPOSITORY / "docs/reference/strategies"
 GIB = 1 << 30
 TABLE = re.compile(r"^\| GiB \|.*\n\|[-:|]+\|\n(?:\|.*\n)+", re.MULTILINE)
 CATEGORIES = {

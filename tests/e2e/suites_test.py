@@ -1,4 +1,4 @@
-"""The bundled suites: each can be planned whole with the bundled plugins, and docs/suites.md names it with its number of cases."""
+"""The bundled suites: each can be planned whole with the bundled plugins, and docs/reference/suites.md names it with its number of cases."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ def asked_cases(suite):
 
 class Suites(unittest.TestCase):
     def test_each_is_planned_whole_and_documented(self):
-        section = (REPOSITORY / "docs/suites.md").read_text().split("## Bundled suites")[1].split("\n## ")[0]
+        section = (REPOSITORY / "docs/reference/suites.md").read_text().split("## Bundled suites")[1].split("\n## ")[0]
         documented = {name: int(count) for name, count in ROW.findall(section)}
         planned = {}
         for suite in sorted((REPOSITORY / "suites").glob("*.toml")):

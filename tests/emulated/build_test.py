@@ -25,7 +25,7 @@ class Build(unittest.TestCase):
     def test_a_quantised_model_is_built_layer_by_layer(self):
         case = self.case(MODEL, "qlora+lora")
         built = case["memory"]["phases"]["build"]["peak_requested_bytes"]
-        # A block's weights, as in docs/strategies/qlora.md, with biases of q, k and v and two norms; embeddings, which the head shares.
+        # A block's weights, as in docs/reference/strategies/qlora.md, with biases of q, k and v and two norms; embeddings, which the head shares.
         block = VALUES // 2 + VALUES // 64 + 2 * (VALUES // 16384 + 7 * 17) + 2 * (3 * WIDTH + 2 * WIDTH)
         model = LAYERS * block + 2 * (VOCABULARY * WIDTH + WIDTH)
         adapters = 64 << 20

@@ -87,7 +87,7 @@ TEST(Card, EveryValueHasASource) {
       EXPECT_GE(value.at("source").get<std::string>().size(), 20u) << card.id << ": " << key;
     for (const auto& one : card.context_memory)
       EXPECT_TRUE(one.source.starts_with("github.com/") ||
-                  one.source.starts_with("docs/real_card.md"))
+                  one.source.starts_with("docs/evidence/real_card.md"))
           << card.id;
   }
 }

@@ -144,8 +144,8 @@ TEST_F(DeviceMemoryTest, TheRangeIsThatOfThePublishedRuns) {
   EXPECT_EQ(kEstimateHighest, std::ceil(std::stod(found[2])));
 }
 
-// docs/fidelity.md, by card, cards of a run and release: least, median and most MiB beside what is
-// reserved, and how far ours and the median were from the published figure.
+// docs/evidence/fidelity.md, by card, cards of a run and release: least, median and most MiB beside
+// what is reserved, and how far ours and the median were from the published figure.
 struct Beside {
   int least, median, most;
   double lowest, highest;

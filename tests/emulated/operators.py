@@ -1,5 +1,5 @@
 """PyTorch's OpInfo table on an emulated card, operator by operator: which run, and which give the sizes, numbers and values that the
-CPU's own run of the same samples gives. Writes docs/emulator_operators.md and the record beside this file.
+CPU's own run of the same samples gives. Writes docs/reference/operators.md and the record beside this file.
 
 usage: operators.py PEAKBENCH --update             all operators; writes the record and the page
        operators.py PEAKBENCH --check              all operators; exit code 1 where the record says otherwise
@@ -25,7 +25,7 @@ import record_file  # noqa: E402
 
 CHILD = HERE / "operators_child.py"
 RECORD = HERE / "operators.json"
-PAGE = HERE.parents[1] / "docs" / "emulator_operators.md"
+PAGE = HERE.parents[1] / "docs/reference/operators.md"
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
 CARD = "h100-80gb"
 BATCH = 40

@@ -1,11 +1,11 @@
 """Stock PyTorch against our plugins on the same emulated card: peaks of the same cases, requested within 0.1%, allocated
-within 0.5%. Allocated may differ by more, and reserved by more than 2%, only by what docs/parity.md says: a tied head's own weight, which
+within 0.5%. Allocated may differ by more, and reserved by more than 2%, only by what docs/evidence/parity.md says: a tied head's own weight, which
 transformers makes and drops, and whose segment the allocator keeps. Stock PyTorch is run again without that segment then: allocated must be
 within 0.5% and reserved within 2% or two segments.
 With --released every case that differs is run again so, and all three figures must be equal but where BUILDS_ON_THE_CARD says why not.
 
 usage: parity_test.py PEAKBENCH [--table FILE] [--only TEXT] [--released] [--plugins FOLDER...]
-                                    the table that docs/parity.md holds goes to FILE as Markdown; TEXT: only models that hold it
+                                    the table that docs/evidence/parity.md holds goes to FILE as Markdown; TEXT: only models that hold it
                                     --plugins: in place of the bundled strategies, those of plugins in these folders, requested to the byte
        parity_test.py PEAKBENCH --device cuda:0 [...]
                                     both on this real card; stock by PEAKBENCH_CUDA_PYTHON, a Python of the oracle's packages whose PyTorch,
@@ -187,7 +187,7 @@ def explained(name, our_case, stock_result, exactly):
         return None if mine == theirs else f"{name}: without what building left stock differs: {apart}"
     segments = 3 if "qlora" in parts else 2  # what quantising leaves is released by stock PyTorch alone
     limit = max(EXPLAINED_RESERVED * theirs["reserved"], segments * SEGMENT)
-    return None if abs(mine["reserved"] - theirs["reserved"]) <= limit else f"{told}: not explained in docs/parity.md"
+    return None if abs(mine["reserved"] - theirs["reserved"]) <= limit else f"{told}: not explained in docs/evidence/parity.md"
 
 
 def markdown(rows):
@@ -206,7 +206,7 @@ def percent(difference, share):
 def show(row, our_case):
     name, mine, theirs, apart = row
     figures = "  ".join(f"{kind} {mine[kind]:,} ({percent(mine[kind] - theirs[kind], apart[kind])})" for kind in KINDS)
-    mark = "  see docs/parity.md" if is_unlike(apart, exactly=False) else ""
+    mark = "  see docs/evidence/parity.md" if is_unlike(apart, exactly=False) else ""
     print(f"{name}: {figures}  wall {our_case['wall_ns'] / 1e9:.2f} s{mark}")
 
 

@@ -1,4 +1,4 @@
-"""docs/questions.md: every command in it, typed as it stands there, answers with the line that is shown below it."""
+"""docs/how-to/index.md: every command in it, typed as it stands there, answers with the line that is shown below it."""
 
 import os
 import pathlib
@@ -7,9 +7,10 @@ import subprocess
 import tempfile
 import unittest
 
+import typed
 from given import ALL, ORACLE as PYTHON, PEAKBENCH
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/questions.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/how-to/index.md"
 FAILS = {"gate": 4, "does not fit": 3}  # by a word of the command or of its answer
 
 
@@ -21,14 +22,7 @@ class Questions(unittest.TestCase):
         self.assertEqual(len(asked) + 1, page.count("```sh"), "a command without an answer, besides the page's first")
         with tempfile.TemporaryDirectory(prefix="peakbench-questions-") as folder:
             pathlib.Path(folder, "train.py").write_text(script, encoding="utf-8")
-            programs = pathlib.Path(folder, "bin")
-            programs.mkdir()
-            (programs / "peakbench").symlink_to(PEAKBENCH)
-            (programs / "python3").write_text(f'#!/bin/sh\nexec "{PYTHON}" "$@"\n')
-            (programs / "torchrun").write_text(f'#!/bin/sh\nexec "{PYTHON}" -m torch.distributed.run "$@"\n')
-            for program in programs.glob("[pt]*[3n]"):
-                program.chmod(0o755)
-            environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", "COLUMNS": "140"}
+            environment = typed.environment(pathlib.Path(folder, "bin"), PEAKBENCH, PYTHON)
             for slow, commands, answer in asked:
                 if slow and not ALL:
                     continue

@@ -1,8 +1,8 @@
 """An emulated card held to what a real one took (tests/emulated/real_card): peaks, what runs out of memory, captures, operators, cuDNN's
 workspaces for attention. Those for convolutions, which the record also has, are not modelled.
-What docs/real_card.md says of it is compared with the record.
+What docs/evidence/real_card.md says of it is compared with the record.
 
-docs/real_card.md says what was measured and how.
+docs/evidence/real_card.md says what was measured and how.
 """
 
 import concurrent.futures
@@ -27,7 +27,7 @@ CONTEXT_BYTES = 804257792
 KINDS = ("requested", "allocated", "reserved")
 # What ran there beside the cases: their bytes under emulation are in EXPECTED, which tests/programs/programs_test.py compares.
 EXPECTED = json.loads((HERE.parent / "programs/expected.json").read_text(encoding="utf-8"))
-PAGE = HERE.parents[1] / "docs/real_card.md"
+PAGE = HERE.parents[1] / "docs/evidence/real_card.md"
 # Another release of PyTorch takes other bytes.
 RECORDED_WITH = ".".join(RECORD["torch"].split(".")[:2]) + "."
 

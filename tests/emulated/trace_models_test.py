@@ -1,5 +1,5 @@
 """`peakbench trace` of stock training scripts of whole models: the categories at the peak are those of our own plugins' cases to the byte, but
-for what the scripts do otherwise. docs/programs.md has the table.
+for what the scripts do otherwise. docs/how-to/programs.md has the table.
 """
 
 import json

@@ -1,5 +1,5 @@
 """The releases of PyTorch on the package index under `peakbench emulate`: each is downloaded, trains a small model, and gives a row of the
-table in docs/emulator_evidence.md. Half a gigabyte to a gigabyte a release, and a minute or two: for the night.
+table in docs/evidence/emulator.md. Half a gigabyte to a gigabyte a release, and a minute or two: for the night.
 
 usage: versions.py PEAKBENCH [--torch VERSION ...] [--python PYTHON ...] [--folder FOLDER]
 

@@ -1,4 +1,4 @@
-"""Attacks on the program: what it is given, when it is killed, what fails under it. Each must end as docs/reliability.md promises.
+"""Attacks on the program: what it is given, when it is killed, what fails under it. Each must end as docs/evidence/reliability.md promises.
 
 usage: hostile.py KIND... --program PROGRAM --fake-plugins FOLDER [--seed N] [--count N] [--json FILE]
 

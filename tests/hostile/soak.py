@@ -18,7 +18,7 @@ from hostile import KINDS
 from readers import all_readers
 from workplace import SOURCE, Workplace
 
-DOCUMENT = SOURCE / "docs/reliability.md"
+DOCUMENT = SOURCE / "docs/evidence/reliability.md"
 BEGIN, END = "<!-- ci/soak: begin -->", "<!-- ci/soak: end -->"
 FUZZ, FILES = "fuzz", "files"
 ALL = [*KINDS, FUZZ]
@@ -47,7 +47,7 @@ def arguments():
     parser.add_argument("--out", type=pathlib.Path, default=SOURCE / "results/soak", metavar="DIR", help="(results/soak)")
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/release", help=argparse.SUPPRESS)
     parser.add_argument("--fuzz-build", type=pathlib.Path, default=SOURCE / "build/fuzz", help=argparse.SUPPRESS)
-    parser.add_argument("--write-docs", action="store_true", help="put the table of DIR's counts into docs/reliability.md")
+    parser.add_argument("--write-docs", action="store_true", help="put the table of DIR's counts into docs/evidence/reliability.md")
     parser.add_argument("--table", action="store_true", help="print that table and end: nothing is attacked")
     options = parser.parse_args()
     if options.quick:

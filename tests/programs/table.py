@@ -1,4 +1,4 @@
-"""The tables in docs/emulator_evidence.md of what the corpus's programs end in, made of expected.json.
+"""The tables in docs/evidence/emulator.md of what the corpus's programs end in, made of expected.json.
 
 usage: table.py            writes them into the page
 """
@@ -9,7 +9,7 @@ import pathlib
 import re
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs/emulator_evidence.md"
+PAGE = HERE.parents[1] / "docs/evidence/emulator.md"
 VERDICTS = ("exact", "exact if", "lower bound", "upper bound", "unreliable")
 TRUTHS = ("the CPU's run", "a twin", "a closed form", "none")
 OWN_RECORD = "what it took before"

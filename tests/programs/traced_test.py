@@ -19,7 +19,7 @@ import pytest
 from given import ORACLE as PYTHON, PEAKBENCH, UPDATE
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs/programs.md"
+PAGE = HERE.parents[1] / "docs/how-to/programs.md"
 BEGIN, END = "<!-- made by tests/programs/traced_test.py --update -->\n", "<!-- until here -->\n"
 ENVIRONMENT = pathlib.Path(PYTHON).parents[1]
 FOLDERS = [ENVIRONMENT / "programs/site-packages", ENVIRONMENT / "compilers", ENVIRONMENT / "apart"]
@@ -90,7 +90,7 @@ def row(program, case, printed, seconds):
 
 
 def write_table(rows):
-    """Into docs/programs.md, with today's date."""
+    """Into docs/how-to/programs.md, with today's date."""
     lines = [f"Traced on an emulated H100 on {datetime.date.today():%d %B %Y}; seconds with PyTorch's start, the libraries' and the report.\n", "\n",
              "| program | versions | peak, bytes | equals the program's own `max_memory_allocated()` | in | temporary, % | kept, % | s |\n",
              "|:--|:--|--:|:--|:--|--:|--:|--:|\n", *rows]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Each command of docs/pytest.md and docs/python.md runs, in examples/pytest and beside the scripts of the page."""
+"""Each command of docs/how-to/pytest.md and docs/reference/python.md runs, in examples/pytest and beside the scripts of the page."""
 
 import os
 import re
@@ -41,7 +41,7 @@ class Pages(unittest.TestCase):
         return page, said
 
     def test_pytest(self):
-        page, said = self.run_page("pytest.md")
+        page, said = self.run_page("how-to/pytest.md")
         self.assertEqual(len(said), page.count("```sh"))
         self.assertTrue(all("3 passed" in one for one in said))
         self.assertIn("accepted figures of 3 tests are in ", said[2])
@@ -61,10 +61,10 @@ class Pages(unittest.TestCase):
         self.assertIn(re.sub(r"torch \S+", "torch", shown), re.sub(r"torch \S+", "torch", done.stdout))
 
     def test_python(self):
-        page = (REPOSITORY / "docs/python.md").read_text(encoding="utf-8")
+        page = (REPOSITORY / "docs/reference/python.md").read_text(encoding="utf-8")
         for name, text in zip(("train.py", "read.py", "bench.py"), re.findall(r"```python\n(.*?)```", page, re.DOTALL)):
             (self.folder / name).write_text(text)
-        _, said = self.run_page("python.md")
+        _, said = self.run_page("reference/python.md")
         self.assertEqual(len(said), page.count("```sh"))
         self.assertRegex(said[0], r"(?m)^0\.\d+ GiB allocated, 0\.\d+ GiB reserved$|^\d+\.\d+ MiB allocated")
         self.assertRegex(said[0], r"(?m)^\d+ train\.py:\d+ [a-z ]+$")

@@ -494,6 +494,15 @@ class Machine(Folder):
         return str(self.folder / "venv/bin/python")
 
 
+class Site(Folder):
+    def test_a_folder_of_something_else_is_not_emptied(self):
+        (self.folder / "mine").mkdir()
+        (self.folder / "mine/notes.txt").write_text("")
+        status, _, error = self.run_script("site", "--out", str(self.folder / "mine"))
+        self.assertEqual((status, (self.folder / "mine/notes.txt").exists()), (1, True))
+        self.assertIn("mine is no site of an earlier call, and mkdocs would empty it.", error)
+
+
 class Summary(Folder):
     def test_counts_by_label_and_reasons(self):
         junit = self.folder / "tests.xml"

@@ -1,4 +1,4 @@
-"""Files include what the table in docs/architecture.md lets their room use; every room has its row, and the rows form no ring."""
+"""Files include what the table in docs/explanation/architecture.md lets their room use; every room has its row, and the rows form no ring."""
 
 import unittest
 
@@ -39,7 +39,7 @@ class TheTable(unittest.TestCase):
 
     def test_a_file_outside_every_room_is_found(self):
         self.assertEqual(house.trespasses(house.table(TABLE), {"attic/a.cpp": []}),
-                         ["attic/a.cpp: its folder has no row in the table of docs/architecture.md"])
+                         ["attic/a.cpp: its folder has no row in the table of docs/explanation/architecture.md"])
 
     def test_a_ring_is_found(self):
         self.assertEqual(house.cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}), ["a", "b", "c", "a"])
@@ -48,7 +48,7 @@ class TheTable(unittest.TestCase):
 
 class TheHouse(unittest.TestCase):
     def setUp(self):
-        self.rooms = house.table((house.REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8"))
+        self.rooms = house.table((house.REPOSITORY / "docs/explanation/architecture.md").read_text(encoding="utf-8"))
         self.graph = house.graph()
 
     def test_every_include_is_allowed(self):

@@ -1,4 +1,4 @@
-"""The rooms of the house, as the table in docs/architecture.md has them, and who includes whom."""
+"""The rooms of the house, as the table in docs/explanation/architecture.md has them, and who includes whom."""
 
 import re
 import subprocess
@@ -97,7 +97,7 @@ def trespasses(rooms, graph):
     for file, included in graph.items():
         here = room_of(file, rooms)
         if here is None:
-            messages.append(f"{file}: its folder has no row in the table of docs/architecture.md")
+            messages.append(f"{file}: its folder has no row in the table of docs/explanation/architecture.md")
             continue
         for line, other in included:
             there = room_of(other, rooms)

@@ -461,7 +461,7 @@ TEST_F(Manifest, TextThatJsonReadersDisagreeOn) {
 }
 
 TEST(Vocabulary, TheDocumentListsEveryWord) {
-  std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/plugins.md");
+  std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/how-to/plugins.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   for (const auto& words :
        {slots(), wrappers(), capabilities(), facts(), parts(), promises(), losses()}) {

@@ -1,4 +1,4 @@
-// run.schema.json against what is written, and docs/run_json.md against the schema.
+// run.schema.json against what is written, and docs/reference/run_json.md against the schema.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ void collect_names(const json& schema, std::set<std::string>& names) {
 }
 
 TEST(Schema, EveryFieldIsInTheDocs) {
-  const auto docs = testing::read_text(PEAKBENCH_SOURCE_DIR "/docs/run_json.md");
+  const auto docs = testing::read_text(PEAKBENCH_SOURCE_DIR "/docs/reference/run_json.md");
   std::set<std::string> names;
   collect_names(files::read_json_file(PEAKBENCH_SOURCE_DIR "/harness/result/run.schema.json"),
                 names);

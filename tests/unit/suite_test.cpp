@@ -393,9 +393,9 @@ class OurSuites : public ::testing::Test {
   manifest::Found found_;
 };
 
-// Each example in docs/suites.md is a suite by itself; its table names every key.
+// Each example in docs/reference/suites.md is a suite by itself; its table names every key.
 TEST_F(OurSuites, ExamplesOfTheDocs) {
-  const std::string docs = testing::read_text(PEAKBENCH_SOURCE_DIR "/docs/suites.md");
+  const std::string docs = testing::read_text(PEAKBENCH_SOURCE_DIR "/docs/reference/suites.md");
   const std::string begin = "```toml\n", end = "```";
   std::size_t examples = 0;
   for (auto at = docs.find(begin); at != std::string::npos; at = docs.find(begin, at + 1)) {

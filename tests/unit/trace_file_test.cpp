@@ -160,9 +160,9 @@ TEST_F(TraceFile, ATraceThatDoesNotAddUpIsKeptWithItsError) {
   EXPECT_EQ(row.integer(1), 0);
 }
 
-// The first ```sql block of docs/trace.md.
+// The first ```sql block of docs/reference/trace.md.
 std::string documented_query() {
-  std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/trace.md");
+  std::ifstream file(PEAKBENCH_SOURCE_DIR "/docs/reference/trace.md");
   std::stringstream content;
   content << file.rdbuf();
   const auto text = content.str();
