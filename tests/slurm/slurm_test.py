@@ -147,7 +147,7 @@ class Ends(OnSlurm):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 130, err)
-        self.assertIn(f"job {job} goes on", err)
+        self.assertIn(f"job {job} continues", err)
         self.assertIn(f"{job}_1", self.slurm.busy_nodes())
         for how in ("--resume", "--overwrite"):
             self.fails("run", *here, how, "--out", "out", says=[f"job {job} still measures for out", f"scancel {job}"])

@@ -110,7 +110,7 @@ class Answers(OnAStandIn):
                              if path.exists() and str(self.slurm.folder).encode() in path.read_bytes()))
         time.sleep(2)
         process.send_signal(signal.SIGINT)
-        self.assertIn(f"job {job} goes on", self.ends(process, exit_code=130, within=15))
+        self.assertIn(f"job {job} continues", self.ends(process, exit_code=130, within=15))
         began = self.start(*self.HANGS, "--resume")
         time.sleep(2)  # it asks what became of the job
         began.send_signal(signal.SIGINT)
