@@ -80,7 +80,7 @@ Command add_releases(CLI::App& app, World& world, const std::vector<std::string>
   const auto arguments = std::make_shared<ReleasesArguments>();
   add_releases_options(*command, arguments->run);
   add_program(*command, arguments->words, "what",
-              "A suite, or a program and its arguments after --; or name a --model")
+              "Suite, or a program and its arguments after --; or use --model")
       ->type_name("SUITE|-- PROGRAM ARG");
   return [&world, arguments, &typed] {
     return ReleasesCommand(world, arguments->run).go(arguments->words, typed);

@@ -6,6 +6,7 @@ Only the lines between the markers BEGIN and END are generated. --write keeps th
 """
 
 import difflib
+import os
 import pathlib
 import re
 import subprocess
@@ -93,7 +94,7 @@ def outside_code(text, change):
 
 def prose(text):
     text = outside_code(text, lambda part: WORD.sub(r"`\1`", part))
-    return outside_code(text, lambda part: PAGE.sub(r"[docs/\1](../../\1)", part))
+    return outside_code(text, lambda part: PAGE.sub(lambda page: f"[{page[0]}]({os.path.relpath(REPOSITORY / page[0], FOLDER)})", part))
 
 
 def notes_of(head, text):
