@@ -28,11 +28,12 @@ namespace fs = std::filesystem;
 constexpr const char* kJournals = "journals";   // in the folder of the program's figures
 constexpr std::int64_t kMostBytes = 256 << 20;  // of a journal: TMPDIR may be memory
 
-// What a process took at the most by PyTorch's own count; 0: nothing.
-std::uint64_t counted_by_pytorch(const emulator::EmulatedProgram& program, std::int32_t pid) {
+// What a process, or without one any of them, took at the most by PyTorch's own count; 0: nothing.
+std::uint64_t counted_by_pytorch(const emulator::EmulatedProgram& program,
+                                 std::optional<std::int32_t> pid = std::nullopt) {
   std::uint64_t most = 0;
   for (const auto& use : emulator::card_uses(program.ledgers))
-    if (use.process->pid == pid) most = std::max(most, use.figures().peak_allocated_bytes);
+    if (!pid || use.process->pid == *pid) most = std::max(most, use.figures().peak_allocated_bytes);
   return most;
 }
 
@@ -162,9 +163,12 @@ std::string short_lines(const emulator::EmulatedProgram& program, const fs::path
     return text + emulator::labelled("Why", told.misplaced, look);
   if (emulator::card_uses(program.ledgers).empty())
     return text + emulator::labelled("Why", why_no_card(program, folder), look);
-  if (told.brief.when.empty())
+  if (told.brief.when.empty()) {
+    if (const auto most = counted_by_pytorch(program))
+      text += emulator::labelled("Peak", size_text(most) + " allocated by tensors", look);
     return text +
            (told.in_place.empty() ? "" : emulator::labelled("Filled by", told.in_place, look));
+  }
   return text + peak_lines(told.brief, look);
 }
 

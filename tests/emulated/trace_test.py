@@ -425,7 +425,7 @@ subprocess.run([sys.executable, "-c", "import torch"], check=True)
         script = self.write("import torch\nx = torch.ones(1 << 20, device='cuda')\n")
         done = subprocess.run([PEAKBENCH, "emulate", "--json", "took.json", "--", python, script], cwd=self.folder, capture_output=True, text=True, timeout=300,
                               check=True, env={**os.environ, "PEAKBENCH_EMULATOR_DIR": str(emulator)})  # fmt: skip
-        self.assertRegex(done.stderr, r"\nFilled by: `peakbench trace` tells it, and `emulate` once a tracer is compiled for\s+PyTorch \d\S* ")
+        self.assertRegex(done.stderr, r"\nPeak: 4\.0 MiB allocated by tensors\nFilled by: `peakbench trace` tells it, and `emulate` once a tracer is compiled for\s+PyTorch \d\S* ")
         self.assertNotIn("compiling", done.stderr)
         self.assertIsNone(json.loads((self.folder / "took.json").read_text(encoding="utf-8"))["peak"])
 
