@@ -87,7 +87,7 @@ class CasesVerdictTest(unittest.TestCase):
         case = self.run_routed()
         rows, _ = self.twin("cpu")
         self.assertEqual(rows, 2 * 512)
-        rows, requested = self.twin("cuda", PEAKBENCH, "emulate", "--card", "h100-80gb", "--")
+        rows, requested = self.twin("cuda", PEAKBENCH, "emulate", "--details", "--card", "h100-80gb", "--")
         self.assertEqual(rows, 2 * 512)
         ours = case["memory"]["peak_requested_bytes"]
         self.assertLess(abs(ours - requested) / requested, 0.01, f"{ours:,} against {requested:,}")

@@ -126,7 +126,7 @@ class Collections(unittest.TestCase):
     def emulate(self, *options):
         took = self.folder / "took.json"
         took.unlink(missing_ok=True)
-        line = self.run_program(PEAKBENCH, "emulate", "--card", "h100-80gb", "--json", took, *options, "--")
+        line = self.run_program(PEAKBENCH, "emulate", "--details", "--card", "h100-80gb", "--json", took, *options, "--")
         device = json.loads(took.read_text(encoding="utf-8"))["processes"][0]["devices"][0]
         return line, device["peak_allocated_bytes"], device["peak_reserved_bytes"]
 

@@ -194,7 +194,7 @@ class ExactnessTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="peakbench-exactness-") as folder:
             program, out = pathlib.Path(folder, name), pathlib.Path(folder, "took.json")
             program.write_text(text, encoding="utf-8")
-            command = [PEAKBENCH, "emulate", "--card", card, *options, "--json", out, "--", WARM, program]
+            command = [PEAKBENCH, "emulate", "--details", "--card", card, *options, "--json", out, "--", WARM, program]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **environment})
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.said, record = done.stderr, json.loads(out.read_text(encoding="utf-8"))

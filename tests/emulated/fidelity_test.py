@@ -103,7 +103,7 @@ class Context(unittest.TestCase):
         ours = json.loads((ROOT / "emulator/cards/h100-80gb.json").read_text(encoding="utf-8"))
         self.assertEqual(len(card["context_memory"]), len(ours["context_memory"]) + 4)
         self.assertEqual(card["values"], ours["values"])
-        done = subprocess.run([PEAKBENCH, "emulate", "--card", "mine.json", "--", PYTHON, "-c", "import torch; torch.zeros(1, device='cuda')"], cwd=self.folder,
+        done = subprocess.run([PEAKBENCH, "emulate", "--details", "--card", "mine.json", "--", PYTHON, "-c", "import torch; torch.zeros(1, device='cuda')"], cwd=self.folder,
                               capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.stderr.count("534 MiB were measured on such a card (nvidia-smi's figure less what PyTorch reserved: "), 4, done.stderr)
 

@@ -141,7 +141,7 @@ def peak_of_sort(card, dtype, n):
 def emulate(card, *command, python=None):
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/answer.json"
-        words = [PEAKBENCH, "emulate", "--card", card, "--json", file, "--", python or sys.executable, *command]
+        words = [PEAKBENCH, "emulate", "--details", "--card", card, "--json", file, "--", python or sys.executable, *command]
         done = subprocess.run(words, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)

@@ -132,7 +132,7 @@ class OutcomesTest(unittest.TestCase):
         job["device"] = "cuda:1"
         job["result_path"], job["trace_path"] = str(self.folder / "result.json"), str(self.folder / "trace.sqlite")
         (self.folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        done = subprocess.run([PEAKBENCH, "emulate", "--card", "h100-80gb,count=2", "--",
+        done = subprocess.run([PEAKBENCH, "emulate", "--details", "--card", "h100-80gb,count=2", "--",
                                PEAKBENCH.parent / "peakbench-worker", self.folder / "job.json"], capture_output=True, text=True)
         result = json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
         self.assertEqual(result["status"], "ok", result["reason"] + done.stderr)

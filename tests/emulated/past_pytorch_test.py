@@ -160,7 +160,7 @@ class PastPyTorch(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="peakbench-past-") as folder:
             program, out = pathlib.Path(folder, "program.py"), pathlib.Path(folder, "took.json")
             program.write_text(text, encoding="utf-8")
-            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", python or WARM, program, *arguments]
+            command = [PEAKBENCH, "emulate", "--details", "--card", card, "--json", out, "--", python or WARM, program, *arguments]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             self.said, self.printed = done.stderr, done.stdout
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -227,7 +227,7 @@ class PastPyTorch(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="peakbench-past-") as folder:
             program, out = pathlib.Path(folder, "program.py"), pathlib.Path(folder, "took.json")
             program.write_text(LARGE, encoding="utf-8")
-            command = [PEAKBENCH, "emulate", "--card", "a100-80gb", "--json", out, "--", PYTHON, program]
+            command = [PEAKBENCH, "emulate", "--details", "--card", "a100-80gb", "--json", out, "--", PYTHON, program]
             done = subprocess.run(["sh", "-c", 'ulimit -v 30000000; exec "$@"', "sh", *map(str, command)], capture_output=True, text=True)
             answer = json.loads(out.read_text(encoding="utf-8"))
         self.assertEqual(done.returncode, 1, done.stderr)

@@ -170,7 +170,7 @@ class ProgramsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="peakbench-programs-") as folder:
             program, out = pathlib.Path(folder) / "program.py", pathlib.Path(folder) / "took.json"
             program.write_text(text)
-            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", ORACLE, *before, program]
+            command = [PEAKBENCH, "emulate", "--details", "--card", card, "--json", out, "--", ORACLE, *before, program]
             environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton",
                            "TORCHINDUCTOR_COMPILE_THREADS": "1", **more}  # fmt: skip
             done = subprocess.run(list(map(str, [*command, *arguments])), capture_output=True, text=True, env=environment)

@@ -108,7 +108,7 @@ class RanksTest(unittest.TestCase):
         """What the program printed; what it took is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
-            line = [PEAKBENCH, "emulate", *options, "--json", out, "--", PYTHON, *command]
+            line = [PEAKBENCH, "emulate", "--details", *options, "--json", out, "--", PYTHON, *command]
             done = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=280, env={**os.environ, **environment})
             if exit_code is not None:
                 self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)

@@ -45,7 +45,7 @@ class StreamsTest(unittest.TestCase):
         """Blocks reserved, before and after the host has waited; the record is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
-            command = [PEAKBENCH, "emulate", "--card", card, "--json", out, "--", WARM, "-c", program]
+            command = [PEAKBENCH, "emulate", "--details", "--card", card, "--json", out, "--", WARM, "-c", program]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
             self.record = json.loads(out.read_text(encoding="utf-8"))

@@ -240,7 +240,7 @@ class SuitePrograms(unittest.TestCase):
     def test_emulates_json_is_gated(self):
         script = "import torch; x = torch.ones(1 << 20, device='cuda'); print(torch.cuda.max_memory_allocated())"
         (self.folder / "small.py").write_text(script, encoding="utf-8")
-        done = self.peakbench("emulate", "--card", "h100-80gb", "--json", "took.json", "--", PYTHON, "small.py")
+        done = self.peakbench("emulate", "--details", "--card", "h100-80gb", "--json", "took.json", "--", PYTHON, "small.py")
         took = json.loads((self.folder / "took.json").read_text(encoding="utf-8"))
         device = took["processes"][0]["devices"][0]
         self.assertEqual(device["peak_allocated_bytes"], int(done.stdout))

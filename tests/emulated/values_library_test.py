@@ -40,7 +40,7 @@ class ValuesLibraryTest(unittest.TestCase):
         self.temporary.mkdir()
         self.compiler = self.folder / "compiler"
 
-    def start(self, script, verb=("emulate",), missing=False, **more):
+    def start(self, script, verb=("emulate", "--details"), missing=False, **more):
         self.compiler.write_text(f"#!/bin/sh\n{OUTPUT}{script}\n")
         self.compiler.chmod(0o755)
         if missing:

@@ -45,7 +45,7 @@ class ValuesTest(unittest.TestCase):
         """What the program printed, if it ended well; the verdict is kept."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "took.json")
-            command = [PEAKBENCH, "emulate", *options, "--json", out, "--", python or WARM, CASES, *kinds]
+            command = [PEAKBENCH, "emulate", "--details", *options, "--json", out, "--", python or WARM, CASES, *kinds]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             self.assertEqual(done.returncode, status, done.stdout + done.stderr)
             self.said = done.stderr
@@ -410,6 +410,6 @@ class ValuesTest(unittest.TestCase):
     def test_bad_words(self):
         for options, said in ((["--assume", "nonzero=some"], "expected nonzero=all or nonzero=none"),
                               (["--assume", "nonzero=all", "--no-compute"], "leave one out")):  # fmt: skip
-            done = subprocess.run([PEAKBENCH, "emulate", *options, "--", "true"], capture_output=True, text=True)
+            done = subprocess.run([PEAKBENCH, "emulate", "--details", *options, "--", "true"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)

@@ -124,7 +124,7 @@ class WarmPython(unittest.TestCase):
             (self.folder / "peak.py").write_text(PEAK, encoding="utf-8")
             records = []
             for python in (PYTHON, warm):
-                said, told, status = self.ran(PEAKBENCH, "emulate", "--card", "a100-40gb", "--json", "took.json", "--", python, "peak.py")
+                said, told, status = self.ran(PEAKBENCH, "emulate", "--details", "--card", "a100-40gb", "--json", "took.json", "--", python, "peak.py")
                 self.assertEqual(status, 0, told)
                 record = json.loads((self.folder / "took.json").read_text(encoding="utf-8"))
                 self.assertEqual(len(record["processes"]), 1)

@@ -89,7 +89,7 @@ def emulate(name, *options, **more):
     card = line_of(name, "Card") or CARD
     with tempfile.TemporaryDirectory(prefix="peakbench-corpus-") as folder:
         took = pathlib.Path(folder, "took.json")
-        done = run([PEAKBENCH, "emulate", "--card", card, "--json", took, *options, "--", PYTHON, "-B", CORPUS / f"{name}.py"], **more)
+        done = run([PEAKBENCH, "emulate", "--details", "--card", card, "--json", took, *options, "--", PYTHON, "-B", CORPUS / f"{name}.py"], **more)
         record = json.loads(took.read_text(encoding="utf-8"))
     if done.returncode == SKIPPED:
         return None, done.stdout, done.stderr

@@ -36,7 +36,7 @@ class Program(unittest.TestCase):
         return done.stdout + done.stderr
 
     def emulated(self, text, *options, code=0):
-        return self.run_it(text, PEAKBENCH, "emulate", "--card", "h100-80gb", *options, "--", code=code)
+        return self.run_it(text, PEAKBENCH, "emulate", "--details", "--card", "h100-80gb", *options, "--", code=code)
 
     TRAINING = """
         import torch, peakbench
