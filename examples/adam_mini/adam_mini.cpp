@@ -14,6 +14,8 @@
 
 namespace {
 
+using namespace peakbench;
+
 // (rows, values of a row): what a second moment is the mean over.
 at::Tensor as_rows(const at::Tensor& tensor) {
   return tensor.dim() > 1 ? tensor.flatten(1) : tensor.view({1, -1});
@@ -30,14 +32,13 @@ struct State {
         exp_avg_sq(at::zeros({as_rows(parameter).size(0), 1}, parameter.options())) {}
 };
 
-class AdamMini : public peakbench::UpdateRule {
+class AdamMini : public UpdateRule {
  public:
   AdamMini(double lr, double weight_decay) : lr_(lr), weight_decay_(weight_decay) {}
 
-  void update(const std::vector<peakbench::Parameter>& parameters,
-              peakbench::KernelGrouping grouping) override {
-    if (grouping == peakbench::KernelGrouping::kFused)
-      throw peakbench::Unsupported("adam-mini has no fused kernel: leave fused-optimizer out");
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    if (grouping == KernelGrouping::kFused)
+      throw Unsupported("adam-mini has no fused kernel: leave fused-optimizer out");
     for (const auto& [name, parameter] : parameters) {
       if (!parameter.grad().defined()) continue;
       update_one(parameter, states_.of(parameter, [&] { return State(parameter); }));
@@ -76,26 +77,14 @@ class AdamMini : public peakbench::UpdateRule {
   }
 
   double lr_, weight_decay_;
-  peakbench::StateMap<State> states_;
+  StateMap<State> states_;
 };
 
-class AdamMiniStrategy : public peakbench::Strategy {
- public:
-  explicit AdamMiniStrategy(const peakbench::Options& options)
-      : lr_(options.number("lr")), weight_decay_(options.number("weight_decay")) {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
-    recipe.update_rule = std::make_shared<AdamMini>(lr_, weight_decay_);
-  }
-
- private:
-  double lr_, weight_decay_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<AdamMiniStrategy>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.update_rule = std::make_shared<AdamMini>(context.options.number("lr"),
+                                                  context.options.number("weight_decay"));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -15,13 +15,15 @@
 
 namespace {
 
+using namespace peakbench;
+
 struct ApolloOptions {
   std::int64_t rank, update_gap;
   double scale;
-  std::vector<std::string> blocks = {};  // paths in the module tree; matrices in them are projected
+  std::vector<std::string> blocks;  // paths in the module tree; matrices in them are projected
 };
 
-bool is_projected(const peakbench::Parameter& parameter, const ApolloOptions& options) {
+bool is_projected(const Parameter& parameter, const ApolloOptions& options) {
   const at::Tensor& matrix = parameter.tensor;
   if (matrix.dim() != 2 || std::min(matrix.size(0), matrix.size(1)) <= options.rank) return false;
   return std::any_of(options.blocks.begin(), options.blocks.end(), [&](const std::string& block) {
@@ -45,14 +47,13 @@ struct LowRank {
   std::int64_t updates = 0;
 };
 
-class ScaledGradients : public peakbench::UpdateRule {
+class ScaledGradients : public UpdateRule {
  public:
-  ScaledGradients(std::shared_ptr<peakbench::UpdateRule> inner, ApolloOptions options)
+  ScaledGradients(std::shared_ptr<UpdateRule> inner, ApolloOptions options)
       : inner_(std::move(inner)), options_(std::move(options)) {}
 
-  void update(const std::vector<peakbench::Parameter>& parameters,
-              peakbench::KernelGrouping grouping) override {
-    std::vector<peakbench::Parameter> given, projected;
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    std::vector<Parameter> given, projected;
     for (const auto& parameter : parameters) {
       if (!parameter.tensor.grad().defined()) continue;
       const bool projects = is_projected(parameter, options_);
@@ -78,7 +79,7 @@ class ScaledGradients : public peakbench::UpdateRule {
     return matrix.size(0) <= matrix.size(1) ? matrix : matrix.t();
   }
 
-  peakbench::Parameter project(const peakbench::Parameter& parameter) {
+  Parameter project(const Parameter& parameter) {
     LowRank& matrix = low_rank_of(parameter.tensor);
     if (matrix.updates++ % options_.update_gap == 0) matrix.seed += kNextSeed;
     const at::Tensor gradient = wide(parameter.tensor.grad());  // (m, n)
@@ -102,17 +103,16 @@ class ScaledGradients : public peakbench::UpdateRule {
   static constexpr double kAgainstZero = 1e-8;
   static constexpr std::uint64_t kNextSeed = 1 << 20;  // more than a model has matrices
 
-  std::shared_ptr<peakbench::UpdateRule> inner_;
+  std::shared_ptr<UpdateRule> inner_;
   ApolloOptions options_;
   std::uint64_t matrices_made_ = 0;
-  peakbench::StandIns<LowRank> matrices_;
+  StandIns<LowRank> matrices_;
 };
 
-class ScaleGradients : public peakbench::UpdateRuleWrapper {
+class ScaleGradients : public UpdateRuleWrapper {
  public:
   explicit ScaleGradients(ApolloOptions options) : options_(std::move(options)) {}
-  std::shared_ptr<peakbench::UpdateRule> wrap(
-      std::shared_ptr<peakbench::UpdateRule> inner) override {
+  std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
     return std::make_shared<ScaledGradients>(std::move(inner), options_);
   }
 
@@ -121,44 +121,31 @@ class ScaleGradients : public peakbench::UpdateRuleWrapper {
 };
 
 // A strategy without effect must say so: the figures would be another's under its name.
-class NeedsAMatrix : public peakbench::StepListener {
+class NeedsAMatrix : public StepListener {
  public:
   explicit NeedsAMatrix(ApolloOptions options) : options_(std::move(options)) {}
-  void on_step_begin(peakbench::Training& training, std::int64_t step) override {
+  void on_step_begin(Training& training, std::int64_t step) override {
     const auto& parameters = training.parameters();
     const auto projects = [&](const auto& one) { return is_projected(one, options_); };
     if (step > 0 || std::any_of(parameters.begin(), parameters.end(), projects)) return;
-    throw peakbench::Unsupported("apollo: no trained matrix in the model's blocks has more than " +
-                                 std::to_string(options_.rank) +
-                                 " rows and columns; choose a smaller rank");
+    throw Unsupported("apollo: no trained matrix in the model's blocks has more than " +
+                      std::to_string(options_.rank) + " rows and columns; choose a smaller rank");
   }
 
  private:
   ApolloOptions options_;
 };
 
-class Apollo : public peakbench::Strategy {
- public:
-  explicit Apollo(const peakbench::Options& options)
-      : options_{.rank = options.integer("rank"),
-                 .update_gap = options.integer("update_gap"),
-                 .scale = options.number("scale")} {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
-    options_.blocks = model.block_paths();
-    recipe.update_rule_wrappers.emplace_back(peakbench::UpdatePlace::kProject,
-                                             std::make_shared<ScaleGradients>(options_));
-    recipe.step_listeners.push_back(std::make_shared<NeedsAMatrix>(options_));
-  }
-
- private:
-  ApolloOptions options_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<Apollo>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  const ApolloOptions options{.rank = context.options.integer("rank"),
+                              .update_gap = context.options.integer("update_gap"),
+                              .scale = context.options.number("scale"),
+                              .blocks = model.block_paths()};
+  recipe.update_rule_wrappers.emplace_back(UpdatePlace::kProject,
+                                           std::make_shared<ScaleGradients>(options));
+  recipe.step_listeners.push_back(std::make_shared<NeedsAMatrix>(options));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

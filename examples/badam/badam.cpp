@@ -7,14 +7,13 @@
 
 namespace {
 
-using peakbench::Parameter;
-using peakbench::Training;
+using namespace peakbench;
 
 bool belongs_to(const Parameter& parameter, const std::string& block) {
   return parameter.name.starts_with(block + ".");
 }
 
-class OneBlockAtATime : public peakbench::StepListener {
+class OneBlockAtATime : public StepListener {
  public:
   // `blocks` in the order in which they are trained.
   OneBlockAtATime(std::vector<std::string> blocks, std::int64_t interval)
@@ -35,33 +34,18 @@ class OneBlockAtATime : public peakbench::StepListener {
   std::int64_t interval_;
 };
 
-class Badam : public peakbench::Strategy {
- public:
-  explicit Badam(const peakbench::Options& options)
-      : interval_(options.integer("interval")),
-        from_the_last_(options.string("order") == "descending") {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
-    std::vector<std::string> blocks = model.block_paths();
-    recipe.freezing.emplace_back([blocks](const Parameter& parameter) {
-      for (const std::string& block : blocks)
-        if (belongs_to(parameter, block)) return false;
-      return true;
-    });
-    if (from_the_last_) blocks = {blocks.rbegin(), blocks.rend()};
-    recipe.step_listeners.push_back(
-        std::make_shared<OneBlockAtATime>(std::move(blocks), interval_));
-  }
-
- private:
-  std::int64_t interval_;
-  bool from_the_last_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<Badam>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  std::vector<std::string> blocks = model.block_paths();
+  recipe.freezing.emplace_back([blocks](const Parameter& parameter) {
+    for (const std::string& block : blocks)
+      if (belongs_to(parameter, block)) return false;
+    return true;
+  });
+  if (context.options.string("order") == "descending") blocks = {blocks.rbegin(), blocks.rend()};
+  recipe.step_listeners.push_back(
+      std::make_shared<OneBlockAtATime>(std::move(blocks), context.options.integer("interval")));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

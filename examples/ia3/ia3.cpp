@@ -13,7 +13,7 @@
 
 namespace {
 
-namespace nn = peakbench::nn;
+using namespace peakbench;
 
 // Parameter `default`: (out, 1), or (1, in) where the input is scaled; in fp32, ones at first.
 class Scale : public nn::LinearAdapter {
@@ -48,12 +48,12 @@ class Scale : public nn::LinearAdapter {
 
 std::string parent(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
-class Ia3 : public peakbench::ModelTransform {
+class Ia3 : public ModelTransform {
  public:
   explicit Ia3(std::string targets) : targets_(std::move(targets)) {}
 
-  void apply(peakbench::Model& model) override {
-    const auto chosen = peakbench::choose_linears(model, targets_, {"k_proj:v_proj:qkv_proj:mlp"});
+  void apply(Model& model) override {
+    const auto chosen = choose_linears(model, targets_, {"k_proj:v_proj:qkv_proj:mlp"});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto& [part, path, layer] = chosen[i].linear;
       const bool is_mlp = part == "mlp";
@@ -66,7 +66,7 @@ class Ia3 : public peakbench::ModelTransform {
     }
   }
 
-  bool trains(const peakbench::Parameter& parameter) const {
+  bool trains(const Parameter& parameter) const {
     return trained_.contains(parameter.tensor.unsafeGetTensorImpl());
   }
 
@@ -75,25 +75,13 @@ class Ia3 : public peakbench::ModelTransform {
   std::unordered_set<const at::TensorImpl*> trained_;
 };
 
-class Ia3Strategy : public peakbench::Strategy {
- public:
-  explicit Ia3Strategy(const peakbench::Options& options) : targets_(options.string("targets")) {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model&) override {
-    const auto adapters = std::make_shared<Ia3>(targets_);
-    recipe.adapters = adapters;
-    recipe.freezing.push_back(
-        [adapters](const peakbench::Parameter& parameter) { return !adapters->trains(parameter); });
-  }
-
- private:
-  std::string targets_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<Ia3Strategy>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const auto adapters = std::make_shared<Ia3>(context.options.string("targets"));
+  recipe.adapters = adapters;
+  recipe.freezing.push_back(
+      [adapters](const Parameter& parameter) { return !adapters->trains(parameter); });
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -12,8 +12,7 @@
 
 namespace {
 
-using peakbench::SavedTensor;
-using peakbench::SavedTensorFacts;
+using namespace peakbench;
 
 // values: int8, as the saved tensor; scale: (), in its dtype.
 class Compressed : public SavedTensor {
@@ -35,7 +34,7 @@ class Compressed : public SavedTensor {
   at::Tensor values_, scale_;
 };
 
-class Compress : public peakbench::SavedTensorHooks {
+class Compress : public SavedTensorHooks {
  public:
   Compress(std::int64_t min_bytes, std::string modules)
       : min_bytes_(min_bytes), modules_(std::move(modules)) {}
@@ -66,25 +65,12 @@ class Compress : public peakbench::SavedTensorHooks {
   std::string modules_;
 };
 
-class Int8Activations : public peakbench::Strategy {
- public:
-  explicit Int8Activations(const peakbench::Options& options)
-      : min_bytes_(options.integer("min_bytes")), modules_(options.string("modules")) {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model&) override {
-    recipe.saved_tensor_hooks.emplace_back(peakbench::SavedTensorPlace::kCompress,
-                                           std::make_shared<Compress>(min_bytes_, modules_));
-  }
-
- private:
-  std::int64_t min_bytes_;
-  std::string modules_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<Int8Activations>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.saved_tensor_hooks.emplace_back(
+      SavedTensorPlace::kCompress, std::make_shared<Compress>(context.options.integer("min_bytes"),
+                                                              context.options.string("modules")));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

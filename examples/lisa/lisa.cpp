@@ -12,8 +12,7 @@
 
 namespace {
 
-using peakbench::Parameter;
-using peakbench::Training;
+using namespace peakbench;
 
 // Which of the blocks a parameter belongs to; -1: none.
 std::int64_t block_of(const Parameter& parameter, const std::vector<std::string>& blocks) {
@@ -36,7 +35,7 @@ struct LisaOptions {
   std::int64_t layers, interval, seed;
 };
 
-class SampledBlocks : public peakbench::StepListener {
+class SampledBlocks : public StepListener {
  public:
   SampledBlocks(LisaOptions options, std::vector<std::string> blocks)
       : options_(options), blocks_(std::move(blocks)) {}
@@ -59,29 +58,17 @@ class SampledBlocks : public peakbench::StepListener {
   std::vector<std::string> blocks_;
 };
 
-class Lisa : public peakbench::Strategy {
- public:
-  explicit Lisa(const peakbench::Options& options)
-      : options_{.layers = options.integer("layers"),
-                 .interval = options.integer("interval"),
-                 .seed = options.integer("seed")} {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
-    auto blocks = model.block_paths();
-    if (options_.layers > static_cast<std::int64_t>(blocks.size()))
-      throw peakbench::Unsupported("lisa,layers=" + std::to_string(options_.layers) +
-                                   ": the model has " + std::to_string(blocks.size()) + " blocks");
-    recipe.step_listeners.push_back(std::make_shared<SampledBlocks>(options_, std::move(blocks)));
-  }
-
- private:
-  LisaOptions options_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<Lisa>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  const LisaOptions options{.layers = context.options.integer("layers"),
+                            .interval = context.options.integer("interval"),
+                            .seed = context.options.integer("seed")};
+  auto blocks = model.block_paths();
+  if (options.layers > static_cast<std::int64_t>(blocks.size()))
+    throw Unsupported("lisa,layers=" + std::to_string(options.layers) + ": the model has " +
+                      std::to_string(blocks.size()) + " blocks");
+  recipe.step_listeners.push_back(std::make_shared<SampledBlocks>(options, std::move(blocks)));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

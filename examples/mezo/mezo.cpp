@@ -11,12 +11,7 @@
 
 namespace {
 
-using peakbench::Parameter;
-
-struct MezoOptions {
-  double lr, eps;
-  std::int64_t seed;
-};
+using namespace peakbench;
 
 // Calls `use` with each trained parameter and its part of the direction: z ~ N(0, 1), of the
 // parameter's shape, dtype and device. One part is there at a time. The same for a seed, and apart
@@ -35,22 +30,22 @@ void along(const std::vector<Parameter>& parameters, std::int64_t seed, Use&& us
   }
 }
 
-class TwoForwards : public peakbench::StepRunner {
+class TwoForwards : public StepRunner {
  public:
-  explicit TwoForwards(MezoOptions options) : options_(options) {}
+  explicit TwoForwards(const Options& options)
+      : lr_(options.number("lr")), eps_(options.number("eps")), seed_(options.integer("seed")) {}
 
-  at::Tensor run(peakbench::Training& training, peakbench::Passes& passes,
-                 std::int64_t step) override {
+  at::Tensor run(Training& training, Passes& passes, std::int64_t step) override {
     const at::NoGradGuard no_grad;
     const auto& parameters = training.parameters();
-    const std::int64_t seed = options_.seed + step;
-    move(parameters, seed, options_.eps);
+    const std::int64_t seed = seed_ + step;
+    move(parameters, seed, eps_);
     const at::Tensor up = passes.forward(/*grad=*/false, {.last = false});
-    move(parameters, seed, -2 * options_.eps);
+    move(parameters, seed, -2 * eps_);
     const at::Tensor down = passes.forward(/*grad=*/false);
-    move(parameters, seed, options_.eps);
+    move(parameters, seed, eps_);
     at::Tensor projected = up - down;
-    projected.div_(2 * options_.eps);
+    projected.div_(2 * eps_);
     update(parameters, seed, projected);
     training.count_update();
     return up;
@@ -64,35 +59,21 @@ class TwoForwards : public peakbench::StepRunner {
   // projected: the loss's slope along the direction, a scalar on the device.
   void update(const std::vector<Parameter>& parameters, std::int64_t seed,
               const at::Tensor& projected) const {
-    const peakbench::UpdateScope scope;
+    const UpdateScope scope;
     along(parameters, seed, [&](const at::Tensor& weight, at::Tensor& z) {
       z.mul_(projected);
-      weight.sub_(z, options_.lr);
+      weight.sub_(z, lr_);
     });
   }
 
-  MezoOptions options_;
+  double lr_, eps_;
+  std::int64_t seed_;
 };
 
-class Mezo : public peakbench::Strategy {
- public:
-  explicit Mezo(const peakbench::Options& options)
-      : options_{.lr = options.number("lr"),
-                 .eps = options.number("eps"),
-                 .seed = options.integer("seed")} {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model&) override {
-    recipe.step_runner = std::make_shared<TwoForwards>(options_);
-  }
-
- private:
-  MezoOptions options_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<Mezo>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.step_runner = std::make_shared<TwoForwards>(context.options);
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

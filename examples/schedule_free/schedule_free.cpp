@@ -17,21 +17,22 @@
 
 namespace {
 
+using namespace peakbench;
+
 struct State {
   at::Tensor z;  // as the parameter
   std::int64_t steps = 0;
 };
 
-class ScheduleFree : public peakbench::UpdateRule {
+class ScheduleFree : public UpdateRule {
  public:
   ScheduleFree(double lr, double momentum) : lr_(lr), momentum_(momentum) {}
 
-  void update(const std::vector<peakbench::Parameter>& parameters,
-              peakbench::KernelGrouping grouping) override {
-    if (grouping == peakbench::KernelGrouping::kFused)
-      throw peakbench::Unsupported("schedule-free has no fused kernel: leave fused-optimizer out");
-    for (auto& group : peakbench::gradient_groups(parameters, grouping)) {
-      grouping == peakbench::KernelGrouping::kForeach ? update_all(group) : update_each(group);
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    if (grouping == KernelGrouping::kFused)
+      throw Unsupported("schedule-free has no fused kernel: leave fused-optimizer out");
+    for (auto& group : gradient_groups(parameters, grouping)) {
+      grouping == KernelGrouping::kForeach ? update_all(group) : update_each(group);
     }
   }
 
@@ -48,7 +49,7 @@ class ScheduleFree : public peakbench::UpdateRule {
     return states_.of(parameter, [&] { return State{parameter.detach().clone()}; });
   }
 
-  void update_each(peakbench::GradientGroup& group) {
+  void update_each(GradientGroup& group) {
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
       const at::Tensor &y = group.parameters[i], &gradient = group.gradients[i];
       State& state = state_of(y);
@@ -59,7 +60,7 @@ class ScheduleFree : public peakbench::UpdateRule {
     }
   }
 
-  void update_all(peakbench::GradientGroup& group) {
+  void update_all(GradientGroup& group) {
     std::vector<at::Tensor> zs;
     std::vector<at::Scalar> weights, factors;
     for (const at::Tensor& y : group.parameters) {
@@ -76,26 +77,14 @@ class ScheduleFree : public peakbench::UpdateRule {
   }
 
   double lr_, momentum_;
-  peakbench::StateMap<State> states_;
+  StateMap<State> states_;
 };
 
-class ScheduleFreeStrategy : public peakbench::Strategy {
- public:
-  explicit ScheduleFreeStrategy(const peakbench::Options& options)
-      : lr_(options.number("lr")), momentum_(options.number("momentum")) {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
-    recipe.update_rule = std::make_shared<ScheduleFree>(lr_, momentum_);
-  }
-
- private:
-  double lr_, momentum_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<ScheduleFreeStrategy>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.update_rule = std::make_shared<ScheduleFree>(context.options.number("lr"),
+                                                      context.options.number("momentum"));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -1,7 +1,7 @@
 // A strategy from outside: SGD with momentum in Adam's place.
 //
-// Three parts, as in every strategy: what it does (an object for a slot of the recipe), what it is
-// (a Strategy that puts the object there), and how Peakbench finds it (the entry, at the end). What
+// Three parts, as in every strategy: what it does (an object for a slot of the recipe), the
+// function that puts the object there, and how Peakbench finds it (the entry, at the end). What
 // Peakbench must know before any of this runs is in plugin.json.
 #include <ATen/ATen.h>
 
@@ -11,16 +11,17 @@
 
 namespace {
 
+using namespace peakbench;
+
 // The slot `update_rule`: PyTorch's SGD (torch/optim/sgd.py). Every operator works in place, so an
 // update needs no memory beyond its state.
-class Sgd : public peakbench::UpdateRule {
+class Sgd : public UpdateRule {
  public:
   Sgd(double lr, double momentum) : lr_(lr), momentum_(momentum) {}
 
   // The schedule decides when this is called and with which parameters: all of them after backward,
   // or one at a time inside it. Grad mode is off.
-  void update(const std::vector<peakbench::Parameter>& parameters,
-              peakbench::KernelGrouping grouping) override {
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
     std::vector<at::Tensor> updated, directions;
     for (const auto& [name, parameter] : parameters) {
       if (!parameter.grad().defined()) continue;
@@ -28,9 +29,9 @@ class Sgd : public peakbench::UpdateRule {
       directions.push_back(momentum_ == 0 ? parameter.grad() : next_momentum(parameter));
     }
     if (updated.empty()) return;
-    if (grouping == peakbench::KernelGrouping::kFused)
-      throw peakbench::Unsupported("my-sgd has no fused kernel: leave fused-optimizer out");
-    if (grouping == peakbench::KernelGrouping::kForeach) {
+    if (grouping == KernelGrouping::kFused)
+      throw Unsupported("my-sgd has no fused kernel: leave fused-optimizer out");
+    if (grouping == KernelGrouping::kForeach) {
       at::_foreach_add_(updated, directions, -lr_);
     } else {
       for (std::size_t i = 0; i < updated.size(); ++i) updated[i].add_(directions[i], -lr_);
@@ -53,30 +54,18 @@ class Sgd : public peakbench::UpdateRule {
   }
 
   double lr_, momentum_;
-  peakbench::StateMap<at::Tensor> momentum_buffers_;
+  StateMap<at::Tensor> momentum_buffers_;
 };
 
-class SgdStrategy : public peakbench::Strategy {
- public:
-  // Options are complete and of their declared types and ranges here; reading one that plugin.json
-  // does not declare is an error.
-  explicit SgdStrategy(const peakbench::Options& options)
-      : lr_(options.number("lr")), momentum_(options.number("momentum")) {}
-
-  // Only fills the recipe. A strategy that cannot work with this model throws
-  // peakbench::Unsupported with the reason; the case's outcome is then `unsupported`.
-  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
-    recipe.update_rule = std::make_shared<Sgd>(lr_, momentum_);
-  }
-
- private:
-  double lr_, momentum_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<SgdStrategy>(context.options);
+// Called once, after the model is built. Only fills the recipe. Options are complete and of their
+// declared types and ranges here; reading one that plugin.json does not declare is an error. A
+// strategy that cannot work with this model throws Unsupported with the reason; the case's outcome
+// is then `unsupported`.
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.update_rule =
+      std::make_shared<Sgd>(context.options.number("lr"), context.options.number("momentum"));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

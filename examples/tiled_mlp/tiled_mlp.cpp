@@ -93,21 +93,11 @@ class TiledMlp : public BlockWrapper {
   std::int64_t tiles_;
 };
 
-class Strategy : public peakbench::Strategy {
- public:
-  explicit Strategy(std::int64_t tiles) : tiles_(tiles) {}
-  void apply(Recipe& recipe, Model&) override {
-    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<TiledMlp>(tiles_));
-  }
-
- private:
-  std::int64_t tiles_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Strategy>(context.options.integer("tiles"));
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint,
+                                     std::make_shared<TiledMlp>(context.options.integer("tiles")));
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

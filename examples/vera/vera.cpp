@@ -11,7 +11,7 @@
 
 namespace {
 
-namespace nn = peakbench::nn;
+using namespace peakbench;
 
 // peft's dictionaries of what adapters have, by the adapter's name.
 class ByName : public torch::nn::Module {};
@@ -21,7 +21,7 @@ class ByName : public torch::nn::Module {};
 struct Shared {
   at::Tensor a, b;
 
-  Shared(const std::vector<peakbench::ChosenLinear>& chosen, std::int64_t rank) {
+  Shared(const std::vector<ChosenLinear>& chosen, std::int64_t rank) {
     std::int64_t in = 0, out = 0;
     for (const auto& one : chosen) {
       in = std::max(in, one.linear.layer->in_features());
@@ -78,58 +78,43 @@ class VeraAdapter : public nn::LinearAdapter {
   at::Tensor shared_a_, shared_b_, lambda_b_, lambda_d_;
 };
 
-struct VeraOptions {
-  std::int64_t rank;
-  double d_initial;
-  std::string targets;
-};
-
-class Vera : public peakbench::ModelTransform {
+class Vera : public ModelTransform {
  public:
-  explicit Vera(VeraOptions options) : options_(std::move(options)) {}
+  explicit Vera(const Options& options)
+      : rank_(options.integer("rank")),
+        d_initial_(options.number("d_initial")),
+        targets_(options.string("targets")) {}
 
-  void apply(peakbench::Model& model) override {
-    const auto chosen =
-        peakbench::choose_linears(model, options_.targets, peakbench::kAttentionOrMlp);
-    const Shared shared(chosen, options_.rank);
+  void apply(Model& model) override {
+    const auto chosen = choose_linears(model, targets_, kAttentionOrMlp);
+    const Shared shared(chosen, rank_);
     for (const auto& one : chosen) {
       nn::LinearLayer& layer = *one.linear.layer;
-      const auto adapter = std::make_shared<VeraAdapter>(layer, shared, options_.d_initial);
+      const auto adapter = std::make_shared<VeraAdapter>(layer, shared, d_initial_);
       for (const at::Tensor& parameter : adapter->parameters())
         trained_.insert(parameter.unsafeGetTensorImpl());
       layer.attach("vera", adapter);
     }
   }
 
-  bool trains(const peakbench::Parameter& parameter) const {
+  bool trains(const Parameter& parameter) const {
     return trained_.contains(parameter.tensor.unsafeGetTensorImpl());
   }
 
  private:
-  VeraOptions options_;
+  std::int64_t rank_;
+  double d_initial_;
+  std::string targets_;
   std::unordered_set<const at::TensorImpl*> trained_;
 };
 
-class VeraStrategy : public peakbench::Strategy {
- public:
-  explicit VeraStrategy(const peakbench::Options& options)
-      : options_{options.integer("rank"), options.number("d_initial"), options.string("targets")} {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model&) override {
-    const auto adapters = std::make_shared<Vera>(options_);
-    recipe.adapters = adapters;
-    recipe.freezing.push_back(
-        [adapters](const peakbench::Parameter& parameter) { return !adapters->trains(parameter); });
-  }
-
- private:
-  VeraOptions options_;
-};
-
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  return std::make_unique<VeraStrategy>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const auto adapters = std::make_shared<Vera>(context.options);
+  recipe.adapters = adapters;
+  recipe.freezing.push_back(
+      [adapters](const Parameter& parameter) { return !adapters->trains(parameter); });
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -54,7 +54,7 @@ OpenPlugin open_plugin(const result::PluginUse& use) {
   const void* entry = ::dlsym(library, "peakbench_plugin");
   if (entry == nullptr) {
     throw PluginError(use.path + ": has no entry `peakbench_plugin`. A plugin's source ends with " +
-                      "PEAKBENCH_STRATEGY_PLUGIN(make) or PEAKBENCH_MODEL_PLUGIN(make).");
+                      "PEAKBENCH_STRATEGY_PLUGIN(apply) or PEAKBENCH_MODEL_PLUGIN(make).");
   }
   return {*static_cast<const PluginEntry*>(entry), std::move(plugin)};
 }
@@ -63,13 +63,6 @@ const manifest::Entry& entry_of(const OpenPlugin& plugin, const result::PluginUs
   for (const manifest::Entry& entry : plugin.manifest.entries)
     if (entry.id == use.selection.id) return entry;
   throw PluginError(use.path + ": its manifest has no '" + use.selection.id + "' any more");
-}
-
-template <typename Made>
-Made checked(Made made, const result::PluginUse& use) {
-  if (made == nullptr)
-    throw PluginError(use.path + ": made nothing for the id '" + use.selection.id + "'");
-  return made;
 }
 
 }  // namespace
@@ -81,25 +74,19 @@ LoadedModel make_model(const result::PluginUse& use, const at::TensorOptions& te
   if (plugin.code.make_model == nullptr)
     throw PluginError(use.path + ": its entry makes no models");
   const Options options = to_options(use);
-  return {call_plugin(owner_of(use), "make",
-                      [&] {
-                        return checked(
-                            plugin.code.make_model({use.selection.id, options, tensor_options}),
-                            use);
-                      }),
-          entry_of(plugin, use), options};
+  auto model = call_plugin(owner_of(use), "make", [&] {
+    return plugin.code.make_model({use.selection.id, options, tensor_options});
+  });
+  if (model == nullptr)
+    throw PluginError(use.path + ": made nothing for the id '" + use.selection.id + "'");
+  return {std::move(model), entry_of(plugin, use), options};
 }
 
-LoadedStrategy make_strategy(const result::PluginUse& use) {
+LoadedStrategy load_strategy(const result::PluginUse& use) {
   const OpenPlugin plugin = open_plugin(use);
-  if (plugin.code.make_strategy == nullptr)
+  if (plugin.code.apply_strategy == nullptr)
     throw PluginError(use.path + ": its entry makes no strategies");
-  const Options options = to_options(use);
-  return {call_plugin(owner_of(use), "make",
-                      [&] {
-                        return checked(plugin.code.make_strategy({use.selection.id, options}), use);
-                      }),
-          entry_of(plugin, use), options};
+  return {plugin.code.apply_strategy, {use.selection.id, to_options(use)}, entry_of(plugin, use)};
 }
 
 void need_options_read(const result::PluginUse& use, const Options& options) {

@@ -1,4 +1,4 @@
-// Opens plugins and makes what they offer. The manifest and stamp are read first, without running
+// Opens plugins and gives what they offer. The manifest and stamp are read first, without running
 // plugin code.
 #pragma once
 
@@ -18,9 +18,9 @@ struct LoadedModel {
 };
 
 struct LoadedStrategy {
-  std::unique_ptr<Strategy> strategy;
+  decltype(PluginEntry::apply_strategy) apply;
+  StrategyContext context;  // its options: as above
   manifest::Entry manifest;
-  Options options;  // as above
 };
 
 // Throw PluginError with the plugin's path: a stamp that differs, a library that cannot be opened,
@@ -28,7 +28,7 @@ struct LoadedStrategy {
 // What a plugin says of the case (Unsupported, OptionError) passes as it is. Libraries stay open
 // for the life of the process.
 LoadedModel make_model(const result::PluginUse& use, const at::TensorOptions& tensor_options);
-LoadedStrategy make_strategy(const result::PluginUse& use);
+LoadedStrategy load_strategy(const result::PluginUse& use);
 
 // To be asked after the steps. Throws NoEffect where an option that was chosen was never read.
 void need_options_read(const result::PluginUse& use, const Options& options);

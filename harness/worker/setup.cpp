@@ -94,15 +94,15 @@ std::vector<std::pair<std::string, bool>> trainable(Model& model) {
 }
 
 void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) {
-  const LoadedStrategy loaded = make_strategy(use);
+  const LoadedStrategy loaded = load_strategy(use);
   const Owner owner = owner_of(use);
-  setup.options.push_back({use, loaded.options});
+  setup.options.push_back({use, loaded.context.options});
   const auto steps = manifest::period_of(loaded.manifest, use.options);
   if (loaded.manifest.period && (!setup.period || steps > setup.period->steps))
     setup.period = {owner.id, steps};
   const Recipe before = recipe;
   const auto model_before = trainable(*setup.model);
-  call_plugin(owner, "apply", [&] { loaded.strategy->apply(recipe, *setup.model); });
+  call_plugin(owner, "apply", [&] { loaded.apply(loaded.context, recipe, *setup.model); });
   if (trainable(*setup.model) != model_before)
     throw PluginError(owner.path + ": " + owner.id +
                       " changes the model's parameters, or which of them are trained, in apply; "

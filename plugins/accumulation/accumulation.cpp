@@ -5,21 +5,11 @@
 namespace peakbench {
 namespace {
 
-class Accumulation : public Strategy {
- public:
-  explicit Accumulation(const Options& options) : steps_(options.integer("steps")) {}
-
-  void apply(Recipe& recipe, Model& model) override { recipe.micro_batches = steps_; }
-
- private:
-  std::int64_t steps_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Accumulation>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.micro_batches = context.options.integer("steps");
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -1,3 +1,4 @@
+// Adafactor in Adam's place: the second moment of a matrix as its rows' and columns' means.
 #include "adafactor.h"
 
 #include <ATen/ATen.h>
@@ -6,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "peakbench/errors.h"
+#include "peakbench/plugin.h"
 
 namespace peakbench::adafactor {
 namespace {
@@ -94,4 +95,20 @@ void Adafactor::visit_state(const StateVisitor& visit) {
 
 void Adafactor::forget(const at::Tensor& parameter) { states_.forget(parameter); }
 
+namespace {
+
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const Options& options = context.options;
+  recipe.update_rule =
+      std::make_shared<Adafactor>(AdafactorOptions{.lr = options.number("lr"),
+                                                   .beta2_decay = options.number("beta2_decay"),
+                                                   .eps2 = options.number("eps2"),
+                                                   .d = options.number("d"),
+                                                   .weight_decay = options.number("weight_decay"),
+                                                   .foreach = options.boolean("foreach")});
+}
+
+}  // namespace
 }  // namespace peakbench::adafactor
+
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::adafactor::apply)

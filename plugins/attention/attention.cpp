@@ -76,29 +76,17 @@ class SaysUnsupported : public BlockWrapper {
   std::string backend_;
 };
 
-class Attention : public Strategy {
- public:
-  explicit Attention(const Options& options) : backend_(options.string("backend")) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    const bool on_cpu = model.module().parameters().front().is_cpu();
-    if (on_cpu && backend_ != "math" && backend_ != "flash")
-      throw Unsupported("attention,backend=" + backend_ +
-                        " is a kernel for cards; on the CPU there are math and flash");
-    recipe.step_contexts.push_back(std::make_shared<OneBackend>(backend_));
-    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint,
-                                       std::make_shared<SaysUnsupported>(backend_));
-  }
-
- private:
-  std::string backend_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Attention>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  const std::string& backend = context.options.string("backend");
+  if (model.module().parameters().front().is_cpu() && backend != "math" && backend != "flash")
+    throw Unsupported("attention,backend=" + backend +
+                      " is a kernel for cards; on the CPU there are math and flash");
+  recipe.step_contexts.push_back(std::make_shared<OneBackend>(backend));
+  recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint,
+                                     std::make_shared<SaysUnsupported>(backend));
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

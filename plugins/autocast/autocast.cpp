@@ -4,7 +4,7 @@
 
 #include "peakbench/plugin.h"
 
-namespace peakbench::autocast {
+namespace peakbench {
 namespace {
 
 // Autocast is state of a thread; what was found is put back.
@@ -47,25 +47,14 @@ class AroundForward : public StepContext {
   at::ScalarType dtype_;
 };
 
-class Autocast : public Strategy {
- public:
-  explicit Autocast(const Options& options)
-      : dtype_(options.string("dtype") == "fp16" ? at::kHalf : at::kBFloat16) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    const at::DeviceType device = model.module().parameters().at(0).device().type();
-    recipe.step_contexts.push_back(std::make_shared<AroundForward>(device, dtype_));
-  }
-
- private:
-  at::ScalarType dtype_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Autocast>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  const bool is_fp16 = context.options.string("dtype") == "fp16";
+  const at::DeviceType device = model.module().parameters().at(0).device().type();
+  recipe.step_contexts.push_back(
+      std::make_shared<AroundForward>(device, is_fp16 ? at::kHalf : at::kBFloat16));
 }
 
 }  // namespace
-}  // namespace peakbench::autocast
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::autocast::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

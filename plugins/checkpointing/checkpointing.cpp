@@ -11,8 +11,8 @@ namespace {
 // Each n-th block by itself, or one part of it.
 class EveryNth : public BlockWrapper {
  public:
-  EveryNth(std::size_t every, Selection keeps, std::vector<std::string> parts)
-      : every_(every), keeps_(keeps), parts_(std::move(parts)) {}
+  EveryNth(std::int64_t every, Selection keeps, std::vector<std::string> parts)
+      : every_(static_cast<std::size_t>(every)), keeps_(keeps), parts_(std::move(parts)) {}
 
   std::vector<std::string> parts() const override { return parts_; }
   std::vector<at::Tensor> run(std::size_t index, std::size_t count, const BlockFunction& block,
@@ -58,49 +58,30 @@ Selection selection(const std::string& keep) {
           .attention = keep == "attention" || keep == "matmuls_and_attention"};
 }
 
-std::vector<std::string> parts_of(const std::string& parts) {
-  if (parts == "none") return {};
-  return {parts};
-}
-
-class Checkpointing : public Strategy {
- public:
-  explicit Checkpointing(const Options& options)
-      : every_(static_cast<std::size_t>(options.integer("every"))),
-        by_square_root_(options.string("segments") == "sqrt"),
-        keeps_(selection(options.string("keep"))),
-        parts_(parts_of(options.string("parts"))) {
-    if (by_square_root_ && every_ != 1)
-      throw OptionError(
-          "checkpointing: every=" + std::to_string(every_) +
-          " chooses blocks, and segments=sqrt takes all of them; give one of the two");
-    if (by_square_root_ && !parts_.empty())
-      throw OptionError("checkpointing: parts=" + parts_.front() +
-                        " takes a part of each block, and segments=sqrt takes blocks that follow "
-                        "each other; give one of the two");
-  }
-
-  void apply(Recipe& recipe, Model& model) override {
-    std::shared_ptr<BlockWrapper> wrapper;
-    if (by_square_root_)
-      wrapper = std::make_shared<SquareRootSegments>(keeps_);
-    else
-      wrapper = std::make_shared<EveryNth>(every_, keeps_, parts_);
-    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::move(wrapper));
-  }
-
- private:
-  std::size_t every_;
-  bool by_square_root_;
-  Selection keeps_;
-  std::vector<std::string> parts_;  // none: whole blocks
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Checkpointing>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const Options& options = context.options;
+  const std::int64_t every = options.integer("every");
+  const bool by_square_root = options.string("segments") == "sqrt";
+  const Selection keeps = selection(options.string("keep"));
+  const std::string& part = options.string("parts");
+  const bool whole_blocks = part == "none";
+  if (by_square_root && every != 1)
+    throw OptionError("checkpointing: every=" + std::to_string(every) +
+                      " chooses blocks, and segments=sqrt takes all of them; give one of the two");
+  if (by_square_root && !whole_blocks)
+    throw OptionError("checkpointing: parts=" + part +
+                      " takes a part of each block, and segments=sqrt takes blocks that follow "
+                      "each other; give one of the two");
+  std::shared_ptr<BlockWrapper> wrapper;
+  if (by_square_root)
+    wrapper = std::make_shared<SquareRootSegments>(keeps);
+  else
+    wrapper = std::make_shared<EveryNth>(
+        every, keeps, whole_blocks ? std::vector<std::string>{} : std::vector{part});
+  recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::move(wrapper));
 }
 
 }  // namespace
 }  // namespace peakbench::checkpointing
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::checkpointing::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::checkpointing::apply)

@@ -41,24 +41,11 @@ class ChunkedCrossEntropy : public LossHead {
   std::int64_t chunks_;
 };
 
-class ChunkedCrossEntropyStrategy : public Strategy {
- public:
-  explicit ChunkedCrossEntropyStrategy(const Options& options)
-      : chunks_(options.integer("chunks")) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.loss_head = std::make_shared<ChunkedCrossEntropy>(chunks_);
-  }
-
- private:
-  std::int64_t chunks_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<ChunkedCrossEntropyStrategy>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.loss_head = std::make_shared<ChunkedCrossEntropy>(context.options.integer("chunks"));
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -7,7 +7,7 @@
 #include "peakbench/gradient_groups.h"
 #include "peakbench/plugin.h"
 
-namespace peakbench::clip {
+namespace peakbench {
 namespace {
 
 using Groups = std::vector<std::vector<at::Tensor>>;  // of one device and dtype each
@@ -50,24 +50,13 @@ class ClipNorm : public GradientTransform {
   double max_norm_, norm_type_;
 };
 
-class Clip : public Strategy {
- public:
-  explicit Clip(const Options& options)
-      : max_norm_(options.number("max_norm")), norm_type_(std::stod(options.string("norm_type"))) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.gradient_transforms.push_back(std::make_shared<ClipNorm>(max_norm_, norm_type_));
-  }
-
- private:
-  double max_norm_, norm_type_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Clip>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const Options& options = context.options;
+  recipe.gradient_transforms.push_back(std::make_shared<ClipNorm>(
+      options.number("max_norm"), std::stod(options.string("norm_type"))));
 }
 
 }  // namespace
-}  // namespace peakbench::clip
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::clip::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

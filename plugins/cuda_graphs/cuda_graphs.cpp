@@ -63,28 +63,17 @@ class Replay : public StepRunner {
   at::Tensor loss_;
 };
 
-class CudaGraphs : public Strategy {
- public:
-  explicit CudaGraphs(const Options& options) : warm_up_(options.integer("warmup")) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    auto graph = make_device_graph();
-    if (graph == nullptr)
-      throw Unsupported(
-          "cuda-graphs needs a CUDA card, real or emulated: no other device has graphs to capture "
-          "a step in (--device emulated:h100-80gb)");
-    recipe.step_runner = std::make_shared<Replay>(std::move(graph), warm_up_);
-  }
-
- private:
-  std::int64_t warm_up_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<CudaGraphs>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  auto graph = make_device_graph();
+  if (graph == nullptr)
+    throw Unsupported(
+        "cuda-graphs needs a CUDA card, real or emulated: no other device has graphs to capture a "
+        "step in (--device emulated:h100-80gb)");
+  recipe.step_runner =
+      std::make_shared<Replay>(std::move(graph), context.options.integer("warmup"));
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

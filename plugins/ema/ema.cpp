@@ -8,7 +8,7 @@
 #include "peakbench/plugin.h"
 #include "peakbench/state_map.h"
 
-namespace peakbench::ema {
+namespace peakbench {
 namespace {
 
 class Averaged : public UpdateRule {
@@ -64,24 +64,12 @@ class Average : public UpdateRuleWrapper {
   double decay_;
 };
 
-class Ema : public Strategy {
- public:
-  explicit Ema(const Options& options) : decay_(options.number("decay")) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kAverage,
-                                             std::make_shared<Average>(decay_));
-  }
-
- private:
-  double decay_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Ema>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.update_rule_wrappers.emplace_back(
+      UpdatePlace::kAverage, std::make_shared<Average>(context.options.number("decay")));
 }
 
 }  // namespace
-}  // namespace peakbench::ema
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::ema::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

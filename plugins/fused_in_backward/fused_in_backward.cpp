@@ -5,18 +5,11 @@
 namespace peakbench {
 namespace {
 
-class FusedInBackward : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.schedule = std::make_shared<UpdateInBackward>();
-  }
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<FusedInBackward>();
+void apply(const StrategyContext&, Recipe& recipe, Model&) {
+  recipe.schedule = std::make_shared<UpdateInBackward>();
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -5,18 +5,11 @@
 namespace peakbench {
 namespace {
 
-class FusedOptimizer : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.kernel_grouping = KernelGrouping::kFused;
-  }
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<FusedOptimizer>();
+void apply(const StrategyContext&, Recipe& recipe, Model&) {
+  recipe.kernel_grouping = KernelGrouping::kFused;
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -35,30 +35,17 @@ class NeedsAMatrix : public StepListener {
   GaloreOptions options_;
 };
 
-class Galore : public Strategy {
- public:
-  explicit Galore(const Options& options)
-      : options_{.rank = options.integer("rank"),
-                 .update_gap = options.integer("update_gap"),
-                 .scale = options.number("scale"),
-                 .blocks = {}} {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    options_.blocks = model.block_paths();
-    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kProject,
-                                             std::make_shared<ProjectGradients>(options_));
-    recipe.step_listeners.push_back(std::make_shared<NeedsAMatrix>(options_));
-  }
-
- private:
-  GaloreOptions options_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Galore>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  const GaloreOptions options{.rank = context.options.integer("rank"),
+                              .update_gap = context.options.integer("update_gap"),
+                              .scale = context.options.number("scale"),
+                              .blocks = model.block_paths()};
+  recipe.update_rule_wrappers.emplace_back(UpdatePlace::kProject,
+                                           std::make_shared<ProjectGradients>(options));
+  recipe.step_listeners.push_back(std::make_shared<NeedsAMatrix>(options));
 }
 
 }  // namespace
 }  // namespace peakbench::galore
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::galore::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::galore::apply)

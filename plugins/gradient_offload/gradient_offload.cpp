@@ -11,7 +11,7 @@
 #include "peakbench/host_memory.h"
 #include "peakbench/plugin.h"
 
-namespace peakbench::gradient_offload {
+namespace peakbench {
 namespace {
 
 // The parameters whose `.grad()` is on the host now.
@@ -97,22 +97,15 @@ class BringGradientsBack : public UpdateRuleWrapper {
   std::shared_ptr<Moved> moved_;
 };
 
-class GradientOffload : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    const auto moved = std::make_shared<Moved>();
-    recipe.gradient_hooks.emplace_back(GradientPlace::kOffload,
-                                       std::make_shared<MoveGradient>(moved));
-    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload,
-                                             std::make_shared<BringGradientsBack>(moved));
-  }
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<GradientOffload>();
+void apply(const StrategyContext&, Recipe& recipe, Model&) {
+  const auto moved = std::make_shared<Moved>();
+  recipe.gradient_hooks.emplace_back(GradientPlace::kOffload,
+                                     std::make_shared<MoveGradient>(moved));
+  recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload,
+                                           std::make_shared<BringGradientsBack>(moved));
 }
 
 }  // namespace
-}  // namespace peakbench::gradient_offload
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::gradient_offload::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -23,24 +23,11 @@ class FusedHead : public LossHead {
   std::int64_t chunk_tokens_;
 };
 
-class LinearCrossEntropy : public Strategy {
- public:
-  explicit LinearCrossEntropy(const Options& options)
-      : chunk_tokens_(options.integer("chunk_tokens")) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.loss_head = std::make_shared<FusedHead>(chunk_tokens_);
-  }
-
- private:
-  std::int64_t chunk_tokens_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<LinearCrossEntropy>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.loss_head = std::make_shared<FusedHead>(context.options.integer("chunk_tokens"));
 }
 
 }  // namespace
 }  // namespace peakbench::linear_cross_entropy
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::linear_cross_entropy::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::linear_cross_entropy::apply)

@@ -8,7 +8,7 @@
 #include "peakbench/plugin.h"
 #include "peakbench/update_in_backward.h"
 
-namespace peakbench::lomo {
+namespace peakbench {
 namespace {
 
 class PlainSgd : public UpdateRule {
@@ -26,24 +26,12 @@ class PlainSgd : public UpdateRule {
   double lr_;
 };
 
-class Lomo : public Strategy {
- public:
-  explicit Lomo(const Options& options) : lr_(options.number("lr")) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.update_rule = std::make_shared<PlainSgd>(lr_);
-    recipe.schedule = std::make_shared<UpdateInBackward>();
-  }
-
- private:
-  double lr_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Lomo>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.update_rule = std::make_shared<PlainSgd>(context.options.number("lr"));
+  recipe.schedule = std::make_shared<UpdateInBackward>();
 }
 
 }  // namespace
-}  // namespace peakbench::lomo
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::lomo::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -47,7 +47,7 @@ std::shared_ptr<LowRankAdapter> make_adapter(const LoraOptions& options, const C
 
 class AddAdapters : public ModelTransform {
  public:
-  explicit AddAdapters(LoraOptions options) : options_(std::move(options)) {}
+  explicit AddAdapters(const StrategyContext& context) : options_(context.id, context.options) {}
 
   void apply(Model& model) override {
     for (const ChosenLinear& chosen : choose_linears(model, options_.targets, kAttentionOrMlp)) {
@@ -67,26 +67,14 @@ class AddAdapters : public ModelTransform {
   std::unordered_set<const at::TensorImpl*> trained_;
 };
 
-class Lora : public Strategy {
- public:
-  explicit Lora(LoraOptions options) : options_(std::move(options)) {}
-
-  void apply(Recipe& recipe, Model&) override {
-    const auto adapters = std::make_shared<AddAdapters>(options_);
-    recipe.adapters = adapters;
-    recipe.freezing.push_back(
-        [adapters](const Parameter& parameter) { return !adapters->trains(parameter); });
-  }
-
- private:
-  LoraOptions options_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Lora>(LoraOptions(context.id, context.options));
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const auto adapters = std::make_shared<AddAdapters>(context);
+  recipe.adapters = adapters;
+  recipe.freezing.push_back(
+      [adapters](const Parameter& parameter) { return !adapters->trains(parameter); });
 }
 
 }  // namespace
 }  // namespace peakbench::lora
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::lora::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::lora::apply)

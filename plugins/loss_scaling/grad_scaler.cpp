@@ -21,7 +21,7 @@ at::Tensor& copy_for(at::Device device, const at::Tensor& tensor, Copies& copies
 
 at::Tensor GradScaler::scale(const at::Tensor& loss) {
   if (!scale_.defined()) {
-    scale_ = at::full({}, options_.init_scale, loss.options().dtype(at::kFloat));
+    scale_ = at::full({}, init_scale_, loss.options().dtype(at::kFloat));
     growth_tracker_ = at::full({}, 0, loss.options().dtype(at::kInt));
   }
   return loss * scale_;
@@ -60,8 +60,7 @@ bool GradScaler::adapt() {
     any = any.defined() ? any + here : here;
   }
   if (any.defined())
-    at::_amp_update_scale_(scale_, growth_tracker_, any, kGrowth, kBackoff,
-                           options_.growth_interval);
+    at::_amp_update_scale_(scale_, growth_tracker_, any, kGrowth, kBackoff, growth_interval_);
   return finite;
 }
 

@@ -12,14 +12,10 @@
 
 namespace peakbench::loss_scaling {
 
-struct ScalerOptions {
-  double init_scale = 65536;
-  std::int64_t growth_interval = 2000;
-};
-
 class GradScaler {
  public:
-  explicit GradScaler(ScalerOptions options) : options_(options) {}
+  GradScaler(double init_scale, std::int64_t growth_interval)
+      : init_scale_(init_scale), growth_interval_(growth_interval) {}
 
   // loss: a scalar -> a scalar. Makes the scale at its first call, on the loss's device.
   at::Tensor scale(const at::Tensor& loss);
@@ -35,7 +31,8 @@ class GradScaler {
 
   static constexpr double kGrowth = 2.0, kBackoff = 0.5;
 
-  ScalerOptions options_;
+  double init_scale_;
+  std::int64_t growth_interval_;
   at::Tensor scale_;           // fp32 scalar on the device
   at::Tensor growth_tracker_;  // int32 scalar: steps since the scale last changed
   std::unordered_map<at::Device, at::Tensor> found_;  // 1 where a gradient is not finite, else 0

@@ -40,28 +40,15 @@ class EndOfStep : public StepContext {
   std::shared_ptr<GradScaler> scaler_;
 };
 
-class LossScaling : public Strategy {
- public:
-  explicit LossScaling(const Options& options)
-      : options_{.init_scale = options.number("init_scale"),
-                 .growth_interval = options.integer("growth_interval")} {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    const auto scaler = std::make_shared<GradScaler>(options_);
-    recipe.loss_transforms.push_back(std::make_shared<ScaleLoss>(scaler));
-    recipe.gradient_transforms.push_back(std::make_shared<UnscaleGradients>(scaler));
-    recipe.step_contexts.push_back(std::make_shared<EndOfStep>(scaler));
-  }
-
- private:
-  ScalerOptions options_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<LossScaling>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const auto scaler = std::make_shared<GradScaler>(context.options.number("init_scale"),
+                                                   context.options.integer("growth_interval"));
+  recipe.loss_transforms.push_back(std::make_shared<ScaleLoss>(scaler));
+  recipe.gradient_transforms.push_back(std::make_shared<UnscaleGradients>(scaler));
+  recipe.step_contexts.push_back(std::make_shared<EndOfStep>(scaler));
 }
 
 }  // namespace
 }  // namespace peakbench::loss_scaling
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::loss_scaling::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::loss_scaling::apply)

@@ -11,7 +11,7 @@
 #include "peakbench/plugin.h"
 #include "peakbench/stand_ins.h"
 
-namespace peakbench::master_weights {
+namespace peakbench {
 namespace {
 
 bool needs_master(const at::Tensor& parameter) {
@@ -94,19 +94,12 @@ class NeedsHalfPrecision : public StepListener {
   }
 };
 
-class MasterWeights : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster, std::make_shared<MakeMasters>());
-    recipe.step_listeners.push_back(std::make_shared<NeedsHalfPrecision>());
-  }
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<MasterWeights>();
+void apply(const StrategyContext&, Recipe& recipe, Model&) {
+  recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster, std::make_shared<MakeMasters>());
+  recipe.step_listeners.push_back(std::make_shared<NeedsHalfPrecision>());
 }
 
 }  // namespace
-}  // namespace peakbench::master_weights
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::master_weights::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

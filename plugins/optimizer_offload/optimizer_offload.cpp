@@ -12,7 +12,7 @@
 #include "peakbench/plugin.h"
 #include "peakbench/stand_ins.h"
 
-namespace peakbench::optimizer_offload {
+namespace peakbench {
 namespace {
 
 // The parameter on the host, where the rule updates it.
@@ -63,18 +63,11 @@ class MoveToHost : public UpdateRuleWrapper {
   }
 };
 
-class OptimizerOffload : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<MoveToHost>());
-  }
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<OptimizerOffload>();
+void apply(const StrategyContext&, Recipe& recipe, Model&) {
+  recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<MoveToHost>());
 }
 
 }  // namespace
-}  // namespace peakbench::optimizer_offload
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::optimizer_offload::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

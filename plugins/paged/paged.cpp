@@ -11,7 +11,7 @@
 #include "peakbench/host_memory.h"
 #include "peakbench/plugin.h"
 
-namespace peakbench::paged {
+namespace peakbench {
 namespace {
 
 class Paged : public UpdateRule {
@@ -74,18 +74,11 @@ class Page : public UpdateRuleWrapper {
   }
 };
 
-class PagedStrategy : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Page>());
-  }
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<PagedStrategy>();
+void apply(const StrategyContext&, Recipe& recipe, Model&) {
+  recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Page>());
 }
 
 }  // namespace
-}  // namespace peakbench::paged
+}  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::paged::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -35,23 +35,11 @@ class QuantiseLinears : public ModelTransform {
   bool double_quantisation_;
 };
 
-class Qlora : public Strategy {
- public:
-  explicit Qlora(const Options& options) : double_quantisation_(options.boolean("double_quant")) {}
-
-  void apply(Recipe& recipe, Model&) override {
-    recipe.base_weights = std::make_shared<QuantiseLinears>(double_quantisation_);
-  }
-
- private:
-  bool double_quantisation_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Qlora>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.base_weights = std::make_shared<QuantiseLinears>(context.options.boolean("double_quant"));
 }
 
 }  // namespace
 }  // namespace peakbench::qlora
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::qlora::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::qlora::apply)

@@ -67,23 +67,11 @@ class SharpnessAware : public StepRunner {
   std::vector<std::pair<Parameter, at::Tensor>> weights_;  // during a step: parameter, copy
 };
 
-class Sam : public Strategy {
- public:
-  explicit Sam(const Options& options) : rho_(options.number("rho")) {}
-
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.step_runner = std::make_shared<SharpnessAware>(rho_);
-  }
-
- private:
-  double rho_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Sam>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.step_runner = std::make_shared<SharpnessAware>(context.options.number("rho"));
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -80,8 +80,10 @@ nlohmann::json run(const Arguments& arguments) {
   const auto& model = loaded.model;
   for (const auto& item : model->module().named_parameters()) item.value().set_requires_grad(true);
   Recipe recipe;
-  for (const auto& use : job.strategy_plugins)
-    worker::make_strategy(use).strategy->apply(recipe, *model);
+  for (const auto& use : job.strategy_plugins) {
+    const auto strategy = worker::load_strategy(use);
+    strategy.apply(strategy.context, recipe, *model);
+  }
   std::map<std::string, at::Tensor> numbers;
   if (!arguments.save.empty()) {
     recipe.gradient_hooks.insert(

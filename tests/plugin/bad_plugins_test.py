@@ -119,7 +119,6 @@ class Code(PluginTest):
             "changes-surroundings": ("ok", []),
             "spins-at-exit": ("ok", []),
             "floods-progress": ("ok", []),
-            "makes-nothing": ("crashed", [here, "made nothing", "makes-nothing"]),
             "reads-undeclared": ("crashed", [here, "option 'undeclared'", "manifest"]),
             "no-entry": ("crashed", [str(BAD / "no_entry.so"), "no entry", "PEAKBENCH_STRATEGY_PLUGIN"]),
             "makes-models": ("crashed", [str(BAD / "model_entry.so"), "makes no strategies"]),

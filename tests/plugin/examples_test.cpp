@@ -28,7 +28,7 @@ std::shared_ptr<UpdateRule> rule_of(const std::string& library,
   const auto* entry = static_cast<const PluginEntry*>(::dlsym(handle, "peakbench_plugin"));
   Recipe recipe;
   NoModel model;
-  entry->make_strategy({library, Options(std::move(options))})->apply(recipe, model);
+  entry->apply_strategy({library, Options(std::move(options))}, recipe, model);
   return recipe.update_rule;
 }
 

@@ -16,7 +16,7 @@ Recipe recipe_alone(const std::string& strategy, const Values& given) {
       {"vit-b-16", vit.options({{"layers", std::int64_t{1}}}), at::TensorOptions(at::kMeta)});
   Recipe recipe;
   const Offered offered = find(manifest::Kind::kStrategy, strategy);
-  offered.code().make_strategy({strategy, offered.options(given)})->apply(recipe, *model);
+  offered.code().apply_strategy({strategy, offered.options(given)}, recipe, *model);
   return recipe;
 }
 

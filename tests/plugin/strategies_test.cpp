@@ -42,9 +42,9 @@ struct Filled {
 
   Filled(Model& model, const Offered& strategy, const StrategyContext& context) {
     const Offered first = find(manifest::Kind::kStrategy, "baseline");
-    first.code().make_strategy({"baseline", first.options()})->apply(baseline, model);
+    first.code().apply_strategy({"baseline", first.options()}, baseline, model);
     recipe = baseline;
-    strategy.code().make_strategy(context)->apply(recipe, model);
+    strategy.code().apply_strategy(context, recipe, model);
   }
 
   std::set<std::string> changed_slots() const {

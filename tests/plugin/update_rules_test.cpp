@@ -8,16 +8,11 @@
 
 #include <numeric>
 
+#include "offered.h"
 #include "parity/byte_counter.h"
-#include "peakbench/errors.h"
-#include "plugins/adafactor/adafactor.h"
-#include "plugins/adamw_low_bit/adamw_low_bit.h"
 #include "plugins/adamw_low_bit/quantisation_map.h"
 #include "plugins/baseline/adam.h"
-#include "plugins/lion/lion.h"
-#include "plugins/muon/muon.h"
 #include "plugins/muon/orthogonalise.h"
-#include "plugins/sgd/sgd.h"
 
 namespace peakbench::test {
 namespace {
@@ -68,43 +63,55 @@ std::int64_t state_of(UpdateRule& rule, const Parameter& parameter) {
   return sum(state_bytes(rule));
 }
 
-Rule low_bit(int bits, std::int64_t block_size) {
-  namespace low = adamw_low_bit;
-  return std::make_shared<low::AdamWLowBit>(
-      low::AdamWOptions{.lr = 0.02},
-      low::Quantisation{bits, block_size, low::dynamic_map(true, bits)},
-      low::Quantisation{bits, block_size,
-                        bits == 4 ? low::linear_map() : low::dynamic_map(false, bits)});
+// Of which strategies see where its blocks are, and nothing else.
+struct OnlyBlocks : Model {
+  torch::nn::Module& module() override { throw std::logic_error("not asked"); }
+  Batch make_batch(const BatchShape&) override { return {}; }
+  at::Tensor hidden_states(const Batch&) override { return {}; }
+  at::Tensor loss(at::Tensor, const Batch&) override { return {}; }
+  DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
+  std::vector<NamedLinear> linears() override { return {}; }
+  std::vector<std::string> block_paths() const override { return {"blocks"}; }
+};
+
+// As the strategy puts it into a recipe that had `before`.
+Rule rule_of(const std::string& strategy, const Values& given = {}, Rule before = nullptr) {
+  const Offered offered = find(manifest::Kind::kStrategy, strategy);
+  OnlyBlocks model;
+  Recipe recipe;
+  recipe.update_rule = std::move(before);
+  offered.code().apply_strategy({strategy, offered.options(given)}, recipe, model);
+  return recipe.update_rule;
 }
 
-Rule muon_beside(Rule rest) {
-  return std::make_shared<muon::Muon>(
-      muon::MuonOptions{},
-      [](const Parameter& parameter) { return parameter.name.starts_with("blocks."); },
-      std::move(rest));
+Rule low_bit(int bits, std::int64_t block_size) {
+  return rule_of("adamw-" + std::to_string(bits) + "bit",
+                 {{"lr", 0.02}, {"block_size", std::to_string(block_size)}});
 }
 
 TEST(Sgd, KeepsAValueAParameterOnlyForMomentum) {
-  sgd::Sgd plain({}), with_momentum({.momentum = 0.9});
-  EXPECT_EQ(state_of(plain, parameter({5, 7})), 0);
-  EXPECT_EQ(state_of(with_momentum, parameter({5, 7})), 5 * 7 * 4);
-  EXPECT_EQ(state_of(with_momentum, parameter({3}, at::kBFloat16)), 5 * 7 * 4 + 3 * 2);
+  const Rule plain = rule_of("sgd", {{"momentum", 0.0}});
+  const Rule with_momentum = rule_of("sgd", {{"momentum", 0.9}});
+  EXPECT_EQ(state_of(*plain, parameter({5, 7})), 0);
+  EXPECT_EQ(state_of(*with_momentum, parameter({5, 7})), 5 * 7 * 4);
+  EXPECT_EQ(state_of(*with_momentum, parameter({3}, at::kBFloat16)), 5 * 7 * 4 + 3 * 2);
 }
 
 TEST(Sgd, RefusesNesterovWithoutMomentum) {
-  EXPECT_THAT([] { sgd::Sgd({.nesterov = true}); },
-              ThrowsMessage<OptionError>(HasSubstr("momentum=0.9")));
+  EXPECT_THAT(
+      [] {
+        rule_of("sgd", {{"momentum", 0.0}, {"nesterov", true}});
+      },
+      ThrowsMessage<OptionError>(HasSubstr("momentum=0.9")));
 }
 
 TEST(Lion, KeepsOneValueAParameter) {
-  lion::Lion rule({});
-  EXPECT_EQ(state_of(rule, parameter({5, 7})), 5 * 7 * 4);
+  EXPECT_EQ(state_of(*rule_of("lion"), parameter({5, 7})), 5 * 7 * 4);
 }
 
 TEST(Adafactor, KeepsRowsAndColumnsOfAMatrix) {
   const auto bytes = [](at::IntArrayRef shape) {
-    adafactor::Adafactor rule({});
-    return state_of(rule, parameter(shape));
+    return state_of(*rule_of("adafactor"), parameter(shape));
   };
   EXPECT_EQ(bytes({6, 10}), (6 + 10) * 4 + 4);
   EXPECT_EQ(bytes({2, 3, 4, 5}), (2 * 3 * 4 + 2 * 3 * 5) * 4 + 4);
@@ -123,7 +130,7 @@ struct Recorded : UpdateRule {
 
 TEST(Muon, LeavesWhatIsNoMatrixOfAHiddenLayerToTheOtherRule) {
   const auto rest = std::make_shared<Recorded>();
-  const Rule rule = muon_beside(rest);
+  const Rule rule = rule_of("muon", {}, rest);
   update(*rule, {parameter({4, 8}, at::kFloat, "embedding.weight"), parameter({4, 8}),
                  parameter({8}, at::kFloat, "blocks.0.bias"),
                  parameter({8, 4, 2}, at::kFloat, "blocks.0.kernel")});
@@ -217,7 +224,7 @@ TEST(LowBitAdamW, HasTemporariesOfOnePartAlone) {
   // block's scale, the code below and the one above, what the one below stands for, half the gap,
   // and the distance; and one byte a value, which says which code is nearer.
   constexpr std::int64_t kBytesAValue = 8 * 4 + 1;
-  constexpr std::int64_t kPart = adamw_low_bit::kValuesAtOnce;
+  constexpr std::int64_t kPart = 1 << 20;  // values at once
   for (const int bits : {8, 4}) {
     for (const std::int64_t values : {std::int64_t{4096}, kPart, kPart + 4096})
       EXPECT_EQ(temporaries(bits, values, at::kFloat), kBytesAValue * std::min(values, kPart))
@@ -329,23 +336,22 @@ TEST_P(StatefulRules, PassOverWhatHasNoGradient) {
 
 INSTANTIATE_TEST_SUITE_P(
     , StatefulRules,
-    testing::Values(
-        Made{"adam", [] { return std::make_shared<baseline::Adam>(baseline::AdamOptions{}); }},
-        Made{"sgd", [] { return std::make_shared<sgd::Sgd>(sgd::SgdOptions{.momentum = 0.9}); }},
-        Made{"lion", [] { return std::make_shared<lion::Lion>(lion::LionOptions{}); }},
-        Made{"adafactor",
-             [] { return std::make_shared<adafactor::Adafactor>(adafactor::AdafactorOptions{}); }},
-        Made{"muon", [] { return muon_beside(std::make_shared<Recorded>()); }},
-        Made{"adamw8bit", [] { return low_bit(8, 256); }},
-        Made{"adamw4bit", [] { return low_bit(4, 128); }}),
+    testing::Values(Made{"adam",
+                         [] { return std::make_shared<baseline::Adam>(baseline::AdamOptions{}); }},
+                    Made{"sgd",
+                         [] {
+                           return rule_of("sgd", {{"momentum", 0.9}});
+                         }},
+                    Made{"lion", [] { return rule_of("lion"); }},
+                    Made{"adafactor", [] { return rule_of("adafactor"); }},
+                    Made{"muon", [] { return rule_of("muon", {}, std::make_shared<Recorded>()); }},
+                    Made{"adamw8bit", [] { return low_bit(8, 256); }},
+                    Made{"adamw4bit", [] { return low_bit(4, 128); }}),
     [](const auto& info) { return info.param.name; });
 
 TEST(FusedGrouping, IsRefusedByRulesWithoutSuchAKernel) {
-  const std::vector<Rule> rules = {
-      std::make_shared<sgd::Sgd>(sgd::SgdOptions{}),
-      std::make_shared<lion::Lion>(lion::LionOptions{}),
-      std::make_shared<adafactor::Adafactor>(adafactor::AdafactorOptions{}), low_bit(8, 256)};
-  for (const Rule& rule : rules) {
+  for (const Rule& rule :
+       {rule_of("sgd"), rule_of("lion"), rule_of("adafactor"), low_bit(8, 256)}) {
     EXPECT_THAT(
         [&] {
           update(*rule, {parameter({4, 4})}, KernelGrouping::kFused);

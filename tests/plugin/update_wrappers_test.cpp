@@ -62,9 +62,9 @@ Recipe recipe_of(const std::string& strategy, const Values& given = {}) {
       {"vit-b-16", vit.options({{"layers", std::int64_t{1}}}), at::TensorOptions(at::kMeta)});
   Recipe recipe;
   const Offered baseline = find(manifest::Kind::kStrategy, "baseline");
-  baseline.code().make_strategy({"baseline", baseline.options()})->apply(recipe, *model);
+  baseline.code().apply_strategy({"baseline", baseline.options()}, recipe, *model);
   const Offered offered = find(manifest::Kind::kStrategy, strategy);
-  offered.code().make_strategy({strategy, offered.options(given)})->apply(recipe, *model);
+  offered.code().apply_strategy({strategy, offered.options(given)}, recipe, *model);
   return recipe;
 }
 

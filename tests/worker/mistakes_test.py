@@ -40,7 +40,6 @@ RECIPE = [
 
 HEAD = "module heads.head"
 THROWS = [
-    ("throw-make", "PATH: throw-make threw in make: on purpose"),
     ("throw-apply", "PATH: throw-apply threw in apply: on purpose"),
     ("throw-prepare", "PATH: throw-prepare threw in prepare: on purpose"),
     ("throw-freezing", "PATH: throw-freezing threw in freezing: on purpose"),

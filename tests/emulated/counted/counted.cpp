@@ -51,23 +51,12 @@ class CountedSgd : public UpdateRule {
   std::string of_, at_zero_;
 };
 
-class CountedStrategy : public Strategy {
- public:
-  explicit CountedStrategy(const Options& options)
-      : of_(options.string("of")), at_zero_(options.string("at_zero")) {}
-  void apply(Recipe& recipe, Model&) override {
-    recipe.update_rule = std::make_shared<CountedSgd>(of_, at_zero_);
-  }
-
- private:
-  std::string of_, at_zero_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<CountedStrategy>(context.options);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.update_rule =
+      std::make_shared<CountedSgd>(context.options.string("of"), context.options.string("at_zero"));
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -37,23 +37,14 @@ class KeepsBytes : public BlockWrapper {
   at::Tensor kept_;
 };
 
-class PlantedBytes : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.block_wrappers.emplace_back(BlockPlace::kOffload,
-                                       std::make_shared<KeepsBytes>(first_block(model.module())));
+// `encoder.layers.encoder_layer_0`, `model.layers.0`.
+std::shared_ptr<torch::nn::Module> first_block(torch::nn::Module& root) {
+  for (const auto& module : root.named_modules("", false)) {
+    const auto& path = module.key();
+    if (path.ends_with("layer_0") || path.ends_with(".0")) return module.value();
   }
-
- private:
-  // `encoder.layers.encoder_layer_0`, `model.layers.0`.
-  static std::shared_ptr<torch::nn::Module> first_block(torch::nn::Module& root) {
-    for (const auto& module : root.named_modules("", false)) {
-      const auto& path = module.key();
-      if (path.ends_with("layer_0") || path.ends_with(".0")) return module.value();
-    }
-    throw Unsupported("the model has no first block");
-  }
-};
+  throw Unsupported("the model has no first block");
+}
 
 // Busy for a twentieth of a step: of the fastest so far, so that what disturbs a step is no part of
 // the slow-down.
@@ -76,13 +67,6 @@ class Delay : public StepContext {
   std::chrono::steady_clock::duration fastest_ = std::chrono::steady_clock::duration::max();
 };
 
-class PlantedDelay : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
-    recipe.step_contexts.push_back(std::make_shared<Delay>());
-  }
-};
-
 // What error feedback keeps of each gradient: made in backward, and nobody's to free.
 class Residuals : public GradientHook {
  public:
@@ -95,20 +79,17 @@ class Residuals : public GradientHook {
   std::map<std::string, at::Tensor> residuals_;
 };
 
-class KeepsResidual : public Strategy {
- public:
-  void apply(Recipe& recipe, Model& model) override {
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  if (context.id == "planted-delay")
+    recipe.step_contexts.push_back(std::make_shared<Delay>());
+  else if (context.id == "keeps-residual")
     recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<Residuals>());
-  }
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  if (context.id == "planted-delay") return std::make_unique<PlantedDelay>();
-  if (context.id == "keeps-residual") return std::make_unique<KeepsResidual>();
-  return std::make_unique<PlantedBytes>();
+  else
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload,
+                                       std::make_shared<KeepsBytes>(first_block(model.module())));
 }
 
 }  // namespace
 }  // namespace peakbench
 
-PEAKBENCH_STRATEGY_PLUGIN(peakbench::make)
+PEAKBENCH_STRATEGY_PLUGIN(peakbench::apply)

@@ -52,51 +52,40 @@ void flood_progress() {
   }).detach();
 }
 
-class Misbehaving : public peakbench::Strategy {
- public:
-  explicit Misbehaving(std::string how) : how_(std::move(how)) {}
-
-  void apply(peakbench::Recipe& recipe, peakbench::Model& model) override {
-    if (how_ == "throws") throw std::runtime_error("thrown on purpose");
-    if (how_ == "throws-number") throw 42;
-    if (how_ == "throws-unsupported") throw peakbench::Unsupported("not with this model");
-    if (how_ == "aborts") std::abort();
-    if (how_ == "hangs") std::this_thread::sleep_for(std::chrono::hours(1));
-    if (how_ == "throws-long") throw std::runtime_error(std::string(239'000'000, 'x'));
-    if (how_ == "exits") std::exit(0);
-    if (how_ == "exits-at-once") _exit(0);
-    if (how_ == "raises") raise(SIGFPE);
-    if (how_ == "overflows-stack") std::exit(depth(0));
-    if (how_ == "closes-streams")
-      for (const int number : {0, 1, 2}) close(number);
-    if (how_ == "blocks-signals") block_signals();
-    if (how_ == "floods-progress") flood_progress();
-    if (how_ == "changes-surroundings") change_surroundings();
-    if (how_ == "spins-at-exit") std::atexit(spin);
-    if (how_ == "throws-in-backward") {
-      recipe.schedule = std::make_shared<ThrowsInBackward>();
-    }
+struct ThrowsInBackward : peakbench::Schedule {
+  void prepare(peakbench::Training& training) override {
+    training.on_gradient([](const peakbench::Parameter& parameter, const peakbench::Pass&) {
+      throw std::runtime_error("thrown on purpose at " + parameter.name);
+    });
   }
-
- private:
-  struct ThrowsInBackward : peakbench::Schedule {
-    void prepare(peakbench::Training& training) override {
-      training.on_gradient([](const peakbench::Parameter& parameter, const peakbench::Pass&) {
-        throw std::runtime_error("thrown on purpose at " + parameter.name);
-      });
-    }
-    void after_backward(peakbench::Training&) override {}
-  };
-
-  std::string how_;
+  void after_backward(peakbench::Training&) override {}
 };
 
-std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) {
-  if (context.id == "makes-nothing") return nullptr;
-  if (context.id == "reads-undeclared") context.options.integer("undeclared");
-  return std::make_unique<Misbehaving>(context.id);
+void apply(const peakbench::StrategyContext& context, peakbench::Recipe& recipe,
+           peakbench::Model&) {
+  const std::string& how = context.id;
+  if (how == "reads-undeclared") context.options.integer("undeclared");
+  if (how == "throws") throw std::runtime_error("thrown on purpose");
+  if (how == "throws-number") throw 42;
+  if (how == "throws-unsupported") throw peakbench::Unsupported("not with this model");
+  if (how == "aborts") std::abort();
+  if (how == "hangs") std::this_thread::sleep_for(std::chrono::hours(1));
+  if (how == "throws-long") throw std::runtime_error(std::string(239'000'000, 'x'));
+  if (how == "exits") std::exit(0);
+  if (how == "exits-at-once") _exit(0);
+  if (how == "raises") raise(SIGFPE);
+  if (how == "overflows-stack") std::exit(depth(0));
+  if (how == "closes-streams")
+    for (const int number : {0, 1, 2}) close(number);
+  if (how == "blocks-signals") block_signals();
+  if (how == "floods-progress") flood_progress();
+  if (how == "changes-surroundings") change_surroundings();
+  if (how == "spins-at-exit") std::atexit(spin);
+  if (how == "throws-in-backward") {
+    recipe.schedule = std::make_shared<ThrowsInBackward>();
+  }
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

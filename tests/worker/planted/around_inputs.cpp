@@ -69,31 +69,21 @@ struct NoOutputs : BlockWrapper {
   }
 };
 
-class Planted : public Strategy {
- public:
-  explicit Planted(const StrategyContext& context) : id_(context.id) {}
-  void apply(Recipe& recipe, Model&) override {
-    if (id_ == "own-head") recipe.loss_head = std::make_shared<OwnHead>();
-    if (id_ == "null-embedding")
-      recipe.embedding_wrappers.push_back(std::make_shared<NullEmbedding>());
-    if (id_ == "no-outputs")
-      recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<NoOutputs>());
-    if (id_ != "prompts") return;
-    const auto prompts = std::make_shared<Prompts>();
-    recipe.adapters = prompts;
-    recipe.embedding_wrappers.push_back(prompts);
-    recipe.step_contexts.push_back(prompts);
-    recipe.freezing.emplace_back([](const Parameter& one) { return one.name != "prompt"; });
-  }
-
- private:
-  std::string id_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Planted>(context);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const std::string& id = context.id;
+  if (id == "own-head") recipe.loss_head = std::make_shared<OwnHead>();
+  if (id == "null-embedding")
+    recipe.embedding_wrappers.push_back(std::make_shared<NullEmbedding>());
+  if (id == "no-outputs")
+    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<NoOutputs>());
+  if (id != "prompts") return;
+  const auto prompts = std::make_shared<Prompts>();
+  recipe.adapters = prompts;
+  recipe.embedding_wrappers.push_back(prompts);
+  recipe.step_contexts.push_back(prompts);
+  recipe.freezing.emplace_back([](const Parameter& one) { return one.name != "prompt"; });
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -112,41 +112,29 @@ struct Divides : GradientTransform {
   }
 };
 
-class Blamed : public Strategy {
- public:
-  explicit Blamed(std::string id) : id_(std::move(id)) {}
-
-  void apply(Recipe& recipe, Model&) override {
-    if (id_ == "wrong-stand-ins")
-      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload,
-                                               std::make_shared<WrongStandIns>());
-    if (id_ == "wrong-gradient")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<WrongGradient>());
-    if (id_ == "wrong-gradients")
-      recipe.gradient_transforms.push_back(std::make_shared<WrongGradients>());
-    if (id_ == "wrong-unpack")
-      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
-                                             std::make_shared<WrongUnpack>());
-    if (id_ == "runs-once") recipe.step_runner = std::make_shared<Once>();
-    if (id_ == "wrong-adapter") recipe.adapters = std::make_shared<Adapters>();
-    if (id_ == "faults-in-run")
-      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<FaultsInRun>());
-    if (id_ == "faults-in-hook")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<FaultsInHook>());
-    if (id_ == "aborts-at-begin")
-      recipe.step_listeners.push_back(std::make_shared<AbortsAtBegin>());
-    if (id_ == "throws-at-exit") recipe.loss_transforms.push_back(std::make_shared<ThrowsAtExit>());
-    if (id_ == "divides") recipe.gradient_transforms.push_back(std::make_shared<Divides>());
-  }
-
- private:
-  std::string id_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Blamed>(context.id);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const std::string& id = context.id;
+  if (id == "wrong-stand-ins")
+    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload,
+                                             std::make_shared<WrongStandIns>());
+  if (id == "wrong-gradient")
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<WrongGradient>());
+  if (id == "wrong-gradients")
+    recipe.gradient_transforms.push_back(std::make_shared<WrongGradients>());
+  if (id == "wrong-unpack")
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                           std::make_shared<WrongUnpack>());
+  if (id == "runs-once") recipe.step_runner = std::make_shared<Once>();
+  if (id == "wrong-adapter") recipe.adapters = std::make_shared<Adapters>();
+  if (id == "faults-in-run")
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<FaultsInRun>());
+  if (id == "faults-in-hook")
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<FaultsInHook>());
+  if (id == "aborts-at-begin") recipe.step_listeners.push_back(std::make_shared<AbortsAtBegin>());
+  if (id == "throws-at-exit") recipe.loss_transforms.push_back(std::make_shared<ThrowsAtExit>());
+  if (id == "divides") recipe.gradient_transforms.push_back(std::make_shared<Divides>());
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -383,60 +383,48 @@ struct HoldingHead : Holds<LossHead, 12> {
   }
 };
 
-class Planted : public Strategy {
- public:
-  explicit Planted(const StrategyContext& context) : id_(context.id) {}
+void add_holding(Recipe& recipe) {
+  recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<HoldingBlocks>());
+  recipe.step_contexts.push_back(std::make_shared<HoldingContext>());
+  recipe.step_listeners.push_back(std::make_shared<HoldingListener>());
+  recipe.loss_transforms.push_back(std::make_shared<HoldingTransform>());
+  recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<HoldingHook>());
+  recipe.gradient_transforms.push_back(std::make_shared<HoldingGradients>());
+  recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                         std::make_shared<HoldingSaved>());
+  recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
+                                           std::make_shared<HoldingWrapper>());
+  recipe.schedule = std::make_shared<HoldingSchedule>();
+  recipe.step_runner = std::make_shared<HoldingRunner>();
+  recipe.loss_head = std::make_shared<HoldingHead>();
+}
 
-  void apply(Recipe& recipe, Model&) override {
-    if (id_ == "sophia") {
-      const auto rule = std::make_shared<SophiaRule>();
-      recipe.update_rule = rule;
-      recipe.step_runner = std::make_shared<SophiaPasses>(rule);
-    }
-    if (id_ == "soap") recipe.update_rule = std::make_shared<Soap>();
-    if (id_ == "by-turns") recipe.schedule = std::make_shared<ByTurns>();
-    if (id_ == "every-kind") recipe.step_runner = std::make_shared<EveryKind>();
-    if (id_ == "pass-after-last") recipe.step_runner = std::make_shared<MistakesLast>(false);
-    if (id_ == "owes-a-pass") recipe.step_runner = std::make_shared<MistakesLast>(true);
-    if (id_ == "writes-itself") recipe.step_runner = std::make_shared<WritesItself>(false);
-    if (id_ == "counts-its-update") recipe.step_runner = std::make_shared<WritesItself>(true);
-    if (id_ == "tells-where")
-      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kCompress,
-                                             std::make_shared<TellsWhere>());
-    if (id_ == "tells-passes") {
-      recipe.step_contexts.push_back(std::make_shared<TellingContext>());
-      recipe.loss_transforms.push_back(std::make_shared<TellingTransform>());
-      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<TellingHook>());
-    }
-    if (id_ == "holds-listener")
-      recipe.step_listeners.push_back(std::make_shared<HoldingListener>());
-    if (id_ == "holds") add_holding(recipe);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const std::string& id = context.id;
+  if (id == "sophia") {
+    const auto rule = std::make_shared<SophiaRule>();
+    recipe.update_rule = rule;
+    recipe.step_runner = std::make_shared<SophiaPasses>(rule);
   }
-
- private:
-  static void add_holding(Recipe& recipe) {
-    recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<HoldingBlocks>());
-    recipe.step_contexts.push_back(std::make_shared<HoldingContext>());
-    recipe.step_listeners.push_back(std::make_shared<HoldingListener>());
-    recipe.loss_transforms.push_back(std::make_shared<HoldingTransform>());
-    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<HoldingHook>());
-    recipe.gradient_transforms.push_back(std::make_shared<HoldingGradients>());
-    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
-                                           std::make_shared<HoldingSaved>());
-    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
-                                             std::make_shared<HoldingWrapper>());
-    recipe.schedule = std::make_shared<HoldingSchedule>();
-    recipe.step_runner = std::make_shared<HoldingRunner>();
-    recipe.loss_head = std::make_shared<HoldingHead>();
+  if (id == "soap") recipe.update_rule = std::make_shared<Soap>();
+  if (id == "by-turns") recipe.schedule = std::make_shared<ByTurns>();
+  if (id == "every-kind") recipe.step_runner = std::make_shared<EveryKind>();
+  if (id == "pass-after-last") recipe.step_runner = std::make_shared<MistakesLast>(false);
+  if (id == "owes-a-pass") recipe.step_runner = std::make_shared<MistakesLast>(true);
+  if (id == "writes-itself") recipe.step_runner = std::make_shared<WritesItself>(false);
+  if (id == "counts-its-update") recipe.step_runner = std::make_shared<WritesItself>(true);
+  if (id == "tells-where")
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kCompress,
+                                           std::make_shared<TellsWhere>());
+  if (id == "tells-passes") {
+    recipe.step_contexts.push_back(std::make_shared<TellingContext>());
+    recipe.loss_transforms.push_back(std::make_shared<TellingTransform>());
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<TellingHook>());
   }
-
-  std::string id_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Planted>(context);
+  if (id == "holds-listener") recipe.step_listeners.push_back(std::make_shared<HoldingListener>());
+  if (id == "holds") add_holding(recipe);
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -369,122 +369,109 @@ struct Thaws : Schedule {
   Model& model_;
 };
 
-class Planted : public Strategy {
- public:
-  explicit Planted(const StrategyContext& context) : id_(context.id), options_(context.options) {
-    if (id_ == "throw-make") raise();
+void schedules(const StrategyContext& context, Recipe& recipe, Model& model) {
+  const auto& [id, options] = context;
+  if (id == "never-steps") recipe.schedule = std::make_shared<NeverSteps>();
+  if (id == "updates-nothing") recipe.schedule = std::make_shared<UpdatesNothing>();
+  if (id == "sleeps") recipe.schedule = std::make_shared<Sleeps>();
+  if (id == "throw-prepare" || id == "throw-hook" || id == "throw-schedule" || id == "empty-hook" ||
+      id == "secret-updates" || id == "same" || id == "unread")
+    recipe.schedule = std::make_shared<Prepares>(id);
+  if (id == "changes" || id == "changes-within")
+    recipe.schedule =
+        std::make_shared<ChangesAtTheEnd>(options.string("how"), options.integer("steps"));
+  if (id == "thaws") recipe.schedule = std::make_shared<Thaws>(model);
+}
+
+void rules(const StrategyContext& context, Recipe& recipe) {
+  const auto& [id, options] = context;
+  if (id == "idle-rule") recipe.update_rule = std::make_shared<IdleRule>();
+  if (id == "throw-update" || id == "throw-number" || id == "libtorch-error")
+    recipe.update_rule = std::make_shared<ThrowingRule>(id);
+  if (id == "micro") recipe.micro_batches = options.integer("parts");
+  if (id == "nan-loss") recipe.loss_head = std::make_shared<NanLoss>();
+  if (id == "throw-loss") recipe.loss_head = std::make_shared<ThrowingHead>();
+  if (id == "throw-transform-of-model")
+    recipe.adapters = std::make_shared<ThrowingTransformOfModel>();
+  if (id == "same-grouping") recipe.kernel_grouping = {};
+}
+
+void wrappers(const StrategyContext& context, Recipe& recipe) {
+  const auto& [id, options] = context;
+  if (id == "every-wrapper") {
+    recipe.step_contexts.push_back(std::make_shared<Context>());
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload, std::make_shared<Hooks>());
+    recipe.gradient_transforms.push_back(std::make_shared<Transform>());
+    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Around>());
+    recipe.step_listeners.push_back(std::make_shared<Listener>());
+    recipe.loss_transforms.push_back(std::make_shared<LossAsItIs>());
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<SeesGradients>());
+    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<Blocks>());
+    recipe.freezing.push_back([](const Parameter& p) { return p.name == "heads.head.bias"; });
+    recipe.schedule = std::make_shared<Telling>(options.integer("steps"));
   }
+  if (id == "clip") recipe.gradient_transforms.push_back(std::make_shared<Transform>());
+  if (id == "skips")
+    recipe.gradient_transforms.push_back(std::make_shared<Skips>(options.integer("steps")));
+  if (id == "replaces") recipe.gradient_transforms.push_back(std::make_shared<Replaces>());
+  if (id == "freezes-nothing") recipe.freezing.push_back([](const Parameter&) { return false; });
+  if (id == "freezes-all") recipe.freezing.push_back([](const Parameter&) { return true; });
+  if (id == "throw-freezing") recipe.freezing.push_back([](const Parameter&) -> bool { raise(); });
+  if (id == "throw-enter") recipe.step_contexts.push_back(std::make_shared<ThrowingContext>());
+  if (id == "throw-pack")
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                           std::make_shared<ThrowingPack>());
+  if (id == "null-pack")
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                           std::make_shared<NullPack>());
+  if (id == "throw-unpack")
+    recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
+                                           std::make_shared<ThrowingUnpack>());
+  if (id == "throw-transform")
+    recipe.gradient_transforms.push_back(std::make_shared<ThrowingTransform>());
+  if (id == "throw-around")
+    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
+                                             std::make_shared<ThrowingAround>());
+  if (id == "null-wrap")
+    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster, std::make_shared<NullWrap>());
+  if (id == "throw-begin") recipe.step_listeners.push_back(std::make_shared<ThrowingListener>());
+  if (id == "alternates") recipe.step_listeners.push_back(std::make_shared<Alternates>());
+  if (id == "throw-loss-transform")
+    recipe.loss_transforms.push_back(std::make_shared<ThrowingLossTransform>());
+  if (id == "vector-loss") recipe.loss_transforms.push_back(std::make_shared<VectorLoss>());
+  if (id == "throw-gradient-hook")
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<ThrowingHook>());
+  if (id == "takes-weights") recipe.base_weights = std::make_shared<TakesWeights>();
+  if (id == "twice") recipe.step_runner = std::make_shared<Twice>();
+  if (id == "runs-nothing") recipe.step_runner = std::make_shared<RunsNothing>();
+  if (id == "throw-runner") recipe.step_runner = std::make_shared<ThrowingRunner>();
+  if (id == "throw-run")
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<ThrowingBlocks>());
+  if (id == "wrong-input")
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<WrongInput>());
+}
 
-  void apply(Recipe& recipe, Model& model) override {
-    if (id_ == "throw-apply") raise();
-    schedules(recipe, model);
-    rules(recipe);
-    wrappers(recipe);
-    against_the_manifest(recipe, model);
-  }
+void against_the_manifest(const std::string& id, Recipe& recipe, Model& model) {
+  if (id == "secret-slot") recipe.micro_batches = 2;
+  if (id == "secret-wrapper") recipe.step_contexts.push_back(std::make_shared<Context>());
+  if (id == "clears-rule") recipe.update_rule = nullptr;
+  if (id == "clears-schedule") recipe.schedule = nullptr;
+  if (id == "null-context") recipe.step_contexts.push_back(nullptr);
+  if (id == "null-blocks") recipe.block_wrappers.emplace_back(BlockPlace::kOffload, nullptr);
+  if (id == "empty-freezing") recipe.freezing.emplace_back();
+  if (id == "removes") recipe.gradient_transforms.clear();
+  if (id == "freezes-in-apply")
+    model.module().named_parameters()[0].value().set_requires_grad(false);
+}
 
- private:
-  void schedules(Recipe& recipe, Model& model) {
-    if (id_ == "never-steps") recipe.schedule = std::make_shared<NeverSteps>();
-    if (id_ == "updates-nothing") recipe.schedule = std::make_shared<UpdatesNothing>();
-    if (id_ == "sleeps") recipe.schedule = std::make_shared<Sleeps>();
-    if (id_ == "throw-prepare" || id_ == "throw-hook" || id_ == "throw-schedule" ||
-        id_ == "empty-hook" || id_ == "secret-updates" || id_ == "same" || id_ == "unread")
-      recipe.schedule = std::make_shared<Prepares>(id_);
-    if (id_ == "changes" || id_ == "changes-within")
-      recipe.schedule =
-          std::make_shared<ChangesAtTheEnd>(options_.string("how"), options_.integer("steps"));
-    if (id_ == "thaws") recipe.schedule = std::make_shared<Thaws>(model);
-  }
-
-  void rules(Recipe& recipe) {
-    if (id_ == "idle-rule") recipe.update_rule = std::make_shared<IdleRule>();
-    if (id_ == "throw-update" || id_ == "throw-number" || id_ == "libtorch-error")
-      recipe.update_rule = std::make_shared<ThrowingRule>(id_);
-    if (id_ == "micro") recipe.micro_batches = options_.integer("parts");
-    if (id_ == "nan-loss") recipe.loss_head = std::make_shared<NanLoss>();
-    if (id_ == "throw-loss") recipe.loss_head = std::make_shared<ThrowingHead>();
-    if (id_ == "throw-transform-of-model")
-      recipe.adapters = std::make_shared<ThrowingTransformOfModel>();
-    if (id_ == "same-grouping") recipe.kernel_grouping = {};
-  }
-
-  void wrappers(Recipe& recipe) {
-    if (id_ == "every-wrapper") {
-      recipe.step_contexts.push_back(std::make_shared<Context>());
-      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload, std::make_shared<Hooks>());
-      recipe.gradient_transforms.push_back(std::make_shared<Transform>());
-      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kOffload, std::make_shared<Around>());
-      recipe.step_listeners.push_back(std::make_shared<Listener>());
-      recipe.loss_transforms.push_back(std::make_shared<LossAsItIs>());
-      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<SeesGradients>());
-      recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint, std::make_shared<Blocks>());
-      recipe.freezing.push_back([](const Parameter& p) { return p.name == "heads.head.bias"; });
-      recipe.schedule = std::make_shared<Telling>(options_.integer("steps"));
-    }
-    if (id_ == "clip") recipe.gradient_transforms.push_back(std::make_shared<Transform>());
-    if (id_ == "skips")
-      recipe.gradient_transforms.push_back(std::make_shared<Skips>(options_.integer("steps")));
-    if (id_ == "replaces") recipe.gradient_transforms.push_back(std::make_shared<Replaces>());
-    if (id_ == "freezes-nothing") recipe.freezing.push_back([](const Parameter&) { return false; });
-    if (id_ == "freezes-all") recipe.freezing.push_back([](const Parameter&) { return true; });
-    if (id_ == "throw-freezing")
-      recipe.freezing.push_back([](const Parameter&) -> bool { raise(); });
-    if (id_ == "throw-enter") recipe.step_contexts.push_back(std::make_shared<ThrowingContext>());
-    if (id_ == "throw-pack")
-      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
-                                             std::make_shared<ThrowingPack>());
-    if (id_ == "null-pack")
-      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
-                                             std::make_shared<NullPack>());
-    if (id_ == "throw-unpack")
-      recipe.saved_tensor_hooks.emplace_back(SavedTensorPlace::kOffload,
-                                             std::make_shared<ThrowingUnpack>());
-    if (id_ == "throw-transform")
-      recipe.gradient_transforms.push_back(std::make_shared<ThrowingTransform>());
-    if (id_ == "throw-around")
-      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
-                                               std::make_shared<ThrowingAround>());
-    if (id_ == "null-wrap")
-      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster, std::make_shared<NullWrap>());
-    if (id_ == "throw-begin") recipe.step_listeners.push_back(std::make_shared<ThrowingListener>());
-    if (id_ == "alternates") recipe.step_listeners.push_back(std::make_shared<Alternates>());
-    if (id_ == "throw-loss-transform")
-      recipe.loss_transforms.push_back(std::make_shared<ThrowingLossTransform>());
-    if (id_ == "vector-loss") recipe.loss_transforms.push_back(std::make_shared<VectorLoss>());
-    if (id_ == "throw-gradient-hook")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<ThrowingHook>());
-    if (id_ == "takes-weights") recipe.base_weights = std::make_shared<TakesWeights>();
-    if (id_ == "twice") recipe.step_runner = std::make_shared<Twice>();
-    if (id_ == "runs-nothing") recipe.step_runner = std::make_shared<RunsNothing>();
-    if (id_ == "throw-runner") recipe.step_runner = std::make_shared<ThrowingRunner>();
-    if (id_ == "throw-run")
-      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<ThrowingBlocks>());
-    if (id_ == "wrong-input")
-      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<WrongInput>());
-  }
-
-  void against_the_manifest(Recipe& recipe, Model& model) {
-    if (id_ == "secret-slot") recipe.micro_batches = 2;
-    if (id_ == "secret-wrapper") recipe.step_contexts.push_back(std::make_shared<Context>());
-    if (id_ == "clears-rule") recipe.update_rule = nullptr;
-    if (id_ == "clears-schedule") recipe.schedule = nullptr;
-    if (id_ == "null-context") recipe.step_contexts.push_back(nullptr);
-    if (id_ == "null-blocks") recipe.block_wrappers.emplace_back(BlockPlace::kOffload, nullptr);
-    if (id_ == "empty-freezing") recipe.freezing.emplace_back();
-    if (id_ == "removes") recipe.gradient_transforms.clear();
-    if (id_ == "freezes-in-apply")
-      model.module().named_parameters()[0].value().set_requires_grad(false);
-  }
-
-  std::string id_;
-  Options options_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Planted>(context);
+void apply(const StrategyContext& context, Recipe& recipe, Model& model) {
+  if (context.id == "throw-apply") raise();
+  schedules(context, recipe, model);
+  rules(context, recipe);
+  wrappers(context, recipe);
+  against_the_manifest(context.id, recipe, model);
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -48,24 +48,14 @@ struct ChangesSet : StepListener {
   }
 };
 
-class Planted : public Strategy {
- public:
-  explicit Planted(const StrategyContext& context) : id_(context.id) {}
-  void apply(Recipe& recipe, Model&) override {
-    if (id_ == "replays") recipe.step_runner = std::make_shared<Replays>();
-    if (id_ == "drops-blocks")
-      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<DropsBlocks>());
-    if (id_ == "changes-set") recipe.step_listeners.push_back(std::make_shared<ChangesSet>());
-  }
-
- private:
-  std::string id_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Planted>(context);
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const std::string& id = context.id;
+  if (id == "replays") recipe.step_runner = std::make_shared<Replays>();
+  if (id == "drops-blocks")
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<DropsBlocks>());
+  if (id == "changes-set") recipe.step_listeners.push_back(std::make_shared<ChangesSet>());
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

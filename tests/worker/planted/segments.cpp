@@ -81,20 +81,11 @@ class Segments : public BlockWrapper {
   c10::intrusive_ptr<Kept> kept_;
 };
 
-class SegmentsStrategy : public Strategy {
- public:
-  explicit SegmentsStrategy(std::int64_t length) : length_(length) {}
-  void apply(Recipe& recipe, Model&) override {
-    recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint,
-                                       std::make_shared<Segments>(length_));
-  }
-
- private:
-  std::int64_t length_;
-};
-std::unique_ptr<Strategy> make(const StrategyContext& c) {
-  return std::make_unique<SegmentsStrategy>(c.options.integer("length"));
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  recipe.block_wrappers.emplace_back(BlockPlace::kCheckpoint,
+                                     std::make_shared<Segments>(context.options.integer("length")));
 }
+
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -222,52 +222,40 @@ struct FromSigns : UpdateRule {
   std::shared_ptr<Kept> kept_;
 };
 
-class Planted : public Strategy {
- public:
-  explicit Planted(const StrategyContext& context) : id_(context.id) {}
-
-  void apply(Recipe& recipe, Model&) override {
-    const auto around = [&](bool half, int times) {
-      recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
-                                               std::make_shared<MakesHandsOn>(half, times));
-    };
-    if (id_ == "half-of-the-parameters") around(true, 1);
-    if (id_ == "rule-twice") around(false, 2);
-    if (id_ == "updates-again") recipe.schedule = std::make_shared<UpdatesAgain>();
-    if (id_ == "every-second-step") recipe.schedule = std::make_shared<EverySecondStep>();
-    if (id_ == "takes-gradients-away")
-      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<TakesAway>());
-    if (id_ == "half-of-the-loss" || id_ == "loss-in-parts" || id_ == "picks-samples" ||
-        id_ == "detached")
-      recipe.loss_head = std::make_shared<Head>(id_);
-    if (id_ == "leaves-out" || id_ == "half-of-a-block" || id_ == "block-in-parts" ||
-        id_.starts_with("cuts-graph") || id_ == "no-autograd" || id_ == "half-without-autograd")
-      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Blocks>(id_));
-    if (id_ == "leaves-mlp-out" || id_ == "half-of-an-mlp" || id_ == "mlp-in-tiles")
-      recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Mlps>(id_));
-    if (id_ == "adds-up") recipe.step_runner = std::make_shared<AddsUp>();
-    if (id_ == "pauses") recipe.step_listeners.push_back(std::make_shared<Pauses>());
-    if (id_ == "freezes-some")
-      recipe.freezing.emplace_back([](const Parameter& one) { return one.name.ends_with("bias"); });
-    if (id_ == "through-data" || id_ == "prepares-first")
-      recipe.update_rule = std::make_shared<Rule>(id_);
-    if (id_ == "mezo") recipe.step_runner = std::make_shared<Mezo>();
-    if (id_ == "keeps-signs") {
-      const auto kept = std::make_shared<Kept>();
-      recipe.gradient_hooks.emplace_back(GradientPlace::kReduce,
-                                         std::make_shared<KeepsSigns>(kept));
-      recipe.update_rule = std::make_shared<FromSigns>(kept);
-    }
+void apply(const StrategyContext& context, Recipe& recipe, Model&) {
+  const std::string& id = context.id;
+  const auto around = [&](bool half, int times) {
+    recipe.update_rule_wrappers.emplace_back(UpdatePlace::kMaster,
+                                             std::make_shared<MakesHandsOn>(half, times));
+  };
+  if (id == "half-of-the-parameters") around(true, 1);
+  if (id == "rule-twice") around(false, 2);
+  if (id == "updates-again") recipe.schedule = std::make_shared<UpdatesAgain>();
+  if (id == "every-second-step") recipe.schedule = std::make_shared<EverySecondStep>();
+  if (id == "takes-gradients-away")
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<TakesAway>());
+  if (id == "half-of-the-loss" || id == "loss-in-parts" || id == "picks-samples" ||
+      id == "detached")
+    recipe.loss_head = std::make_shared<Head>(id);
+  if (id == "leaves-out" || id == "half-of-a-block" || id == "block-in-parts" ||
+      id.starts_with("cuts-graph") || id == "no-autograd" || id == "half-without-autograd")
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Blocks>(id));
+  if (id == "leaves-mlp-out" || id == "half-of-an-mlp" || id == "mlp-in-tiles")
+    recipe.block_wrappers.emplace_back(BlockPlace::kOffload, std::make_shared<Mlps>(id));
+  if (id == "adds-up") recipe.step_runner = std::make_shared<AddsUp>();
+  if (id == "pauses") recipe.step_listeners.push_back(std::make_shared<Pauses>());
+  if (id == "freezes-some")
+    recipe.freezing.emplace_back([](const Parameter& one) { return one.name.ends_with("bias"); });
+  if (id == "through-data" || id == "prepares-first")
+    recipe.update_rule = std::make_shared<Rule>(id);
+  if (id == "mezo") recipe.step_runner = std::make_shared<Mezo>();
+  if (id == "keeps-signs") {
+    const auto kept = std::make_shared<Kept>();
+    recipe.gradient_hooks.emplace_back(GradientPlace::kReduce, std::make_shared<KeepsSigns>(kept));
+    recipe.update_rule = std::make_shared<FromSigns>(kept);
   }
-
- private:
-  std::string id_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return std::make_unique<Planted>(context);
 }
 
 }  // namespace
 
-PEAKBENCH_STRATEGY_PLUGIN(make)
+PEAKBENCH_STRATEGY_PLUGIN(apply)

@@ -1,8 +1,8 @@
 // The one symbol a plugin exports. Everything else it says of itself is in its manifest
 // (plugin.json), which is read without running its code.
 //
-//   std::unique_ptr<peakbench::Strategy> make(const peakbench::StrategyContext& context) { ... }
-//   PEAKBENCH_STRATEGY_PLUGIN(make)
+//   void apply(const StrategyContext& context, Recipe& recipe, Model& model) { ... }
+//   PEAKBENCH_STRATEGY_PLUGIN(apply)
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ inline constexpr int kSdkRevision = 6;  // compared exactly
 struct PluginEntry {
   int sdk_revision = kSdkRevision;
   std::unique_ptr<Model> (*make_model)(const ModelContext& context) = nullptr;
-  std::unique_ptr<Strategy> (*make_strategy)(const StrategyContext& context) = nullptr;
+  void (*apply_strategy)(const StrategyContext& context, Recipe& recipe, Model& model) = nullptr;
 };
 
 }  // namespace peakbench
@@ -26,4 +26,4 @@ struct PluginEntry {
   const peakbench::PluginEntry peakbench_plugin = {peakbench::kSdkRevision, model, strategy};
 
 #define PEAKBENCH_MODEL_PLUGIN(make_model) PEAKBENCH_EXPORT_ENTRY_(make_model, nullptr)
-#define PEAKBENCH_STRATEGY_PLUGIN(make_strategy) PEAKBENCH_EXPORT_ENTRY_(nullptr, make_strategy)
+#define PEAKBENCH_STRATEGY_PLUGIN(apply_strategy) PEAKBENCH_EXPORT_ENTRY_(nullptr, apply_strategy)

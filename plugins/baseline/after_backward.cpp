@@ -1,7 +1,0 @@
-#include "after_backward.h"
-
-namespace peakbench::baseline {
-
-void AfterBackward::after_backward(Training& training) { training.update_all(); }
-
-}  // namespace peakbench::baseline
