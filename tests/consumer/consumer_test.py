@@ -36,8 +36,8 @@ MISTAKES = [
     ('"SGD with momentum"', '""', "/entries/0/title: is empty"),
     ('"minimum": 0, "maximum": 10', '"minimum": 11, "maximum": 10', "/entries/0/options/0/minimum: 11 is above the maximum, 10"),
     ('"default": 0.9', '"default": 9', "/entries/0/options/1/default: expected a number from 0 to 1, got 9"),
-    ('"needs": []', '"needs": ["linears"]', '/entries/0/needs/0: unknown "linears"; did you mean "linear_layers"?'),
-    ('"conflicts": []', '"conflicts": [{"id": "my-sgd", "reason": "none"}]', '/entries/0/conflicts/0/id: "my-sgd" is this strategy itself'),
+    ('"order": 50', '"order": 50, "needs": ["linears"]', '/entries/0/needs/0: unknown "linears"; did you mean "linear_layers"?'),
+    ('"promise"', '"conflicts": [{"id": "my-sgd", "reason": "none"}], "promise"', '/entries/0/conflicts/0/id: "my-sgd" is this strategy itself'),
     ('"different_problem"', '"diferent_problem"', '/entries/0/promise: unknown "diferent_problem"; did you mean "different_problem"?'),
 ]  # fmt: skip
 

@@ -16,8 +16,8 @@ PAGES = [SOURCE / "docs/how-to/plugins.md", SOURCE / "docs/reference/models.md"]
 HEADERS = sorted(path.name for path in (SOURCE / "harness/sdk/include/peakbench").glob("*.h"))
 ALL = [snippet for page in PAGES for snippet in snippets_of(page)]
 
-STRATEGY = {"id": "snippet", "title": "Snippet", "summary": "One.", "source_url": "https://example.org", "options": [], "order": 50, "slots": [],
-            "needs": [], "conflicts": [], "promise": "different_problem", "tolerance": None}  # fmt: skip
+STRATEGY = {"id": "snippet", "title": "Snippet", "summary": "One.", "source_url": "https://example.org", "options": [], "order": 50,
+            "promise": "different_problem"}  # fmt: skip
 MODEL = {"id": "snippet", "title": "Snippet", "summary": "One.", "source_url": "https://example.org", "options": [], "family": "snippets",
          "facts": ["linear_layers"], "has_sequence": False, "default_sequence_length": 0, "parameters": 1}  # fmt: skip
 OF_MODELS = {"linears", "missing_linears", "loss", "facts", "family", "has_sequence", "default_sequence_length", "parameters"}

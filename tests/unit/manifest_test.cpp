@@ -145,6 +145,21 @@ TEST_F(Manifest, UnknownKeysAreErrorsWithTheNearest) {
             "broken manifest: /manifest/entrys: unknown key; did you mean \"entries\"?");
 }
 
+TEST_F(Manifest, WhatIsEmptyMayBeLeftOut) {
+  json manifest = strategy_manifest();
+  json& entry = manifest["entries"][0];
+  for (const char* key : {"aliases", "slots", "wrappers", "capabilities", "needs", "requires",
+                          "conflicts", "cost", "period", "tolerance"})
+    entry.erase(key);
+  for (json& option : entry["options"]) option.erase("unit");
+  entry["promise"] = "different_problem";
+  write_text(path_, plugin_bytes(manifest));
+  const Entry read = read_plugin(path_).entries.at(0);
+  EXPECT_TRUE(read.slots.empty() && read.needs.empty() && read.conflicts.empty());
+  EXPECT_EQ(read.options.at(0).unit, "");
+  EXPECT_EQ(read.tolerance, std::nullopt);
+}
+
 TEST_F(Manifest, MissingFieldsAreNamed) {
   for (const char* key : {"id", "title", "summary", "source_url", "order", "promise"}) {
     json manifest = strategy_manifest();
