@@ -1,4 +1,4 @@
-// What a training step is given.
+// A batch holds the tensors that a model receives in one training step.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,22 +13,28 @@ struct BatchShape {
   std::int64_t sequence_length = 0;  // language models only
 };
 
-// One more tensor of a batch, on the model's device.
+// An additional tensor of a batch, on the model's device. It must be defined.
 struct NamedTensor {
-  std::string name;  // not "input", not "target", and there once; the trace shows it
+  // The name is unique in the batch, not empty, and neither "input" nor "target". The trace shows
+  // it.
+  std::string name;
   at::Tensor tensor;
-  // (B, ...): micro-batches are given slices of it. False: all of them are given the whole.
+  // True: the tensor is (B, ...), and each micro-batch receives its slice. False: every micro-batch
+  // receives the whole tensor.
   bool per_sample = true;
 };
 
-// On the model's device. `input`: images (B, 3, H, W) or token ids (B, T) int64; `target`: labels
-// (B, T) int64, or undefined where the loss needs none. Whatever else a model takes is in `named`:
-// a second text, a mask, an image beside the text.
+// All tensors of a batch are on the model's device.
+// - `input`: images (B, 3, H, W), or token ids (B, T) int64.
+// - `target`: labels (B, T) int64. It is undefined if the loss needs no labels.
+// - `named`: everything else that a model takes, such as a second text, a mask, or an image that
+//   accompanies the text.
 struct Batch {
   at::Tensor input, target;
   std::vector<NamedTensor> named = {};
 
-  // Throws std::out_of_range, with the names that are there.
+  // Returns the tensor of `named` with this name. Throws std::out_of_range if no tensor has it; the
+  // message lists the names that exist.
   const at::Tensor& at(const std::string& name) const;
 };
 

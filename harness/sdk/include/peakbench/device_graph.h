@@ -1,5 +1,5 @@
-// Work of the device, recorded once and replayed (a CUDA graph), for strategies that are built on
-// it.
+// A device graph records work of the device once and replays it, as a CUDA graph does. Strategies
+// that replay steps are built on it.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,38 @@
 
 namespace peakbench {
 
-// All of it on the thread that runs the step. What `work` allocates while it is captured comes from
-// a pool of the graph's own, which stays reserved as long as the graph lives; what of it is still
-// referenced afterwards has the replay's results, always at the same addresses.
+// All functions are called on the thread that runs the step.
+//
+// Memory that `work` allocates during capture comes from the graph's own pool, which stays reserved
+// as long as the graph lives. A captured tensor that is still referenced afterwards holds the
+// results of the last replay, always at the same address.
 class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
-  // Runs the work on another stream, before it is captured: libraries choose kernels and make what
-  // they keep with their first calls. The random numbers that it draws are drawn again later.
+  // Runs `work` on another stream before it is captured. Libraries choose their kernels and
+  // allocate what they keep during their first calls. The random state is restored afterwards, so
+  // later work draws the same random numbers again.
   virtual void warm_up(const std::function<void()>& work) = 0;
-  // Once. Nothing is computed: `replay` does.
+  // Captures `work`. Call it once. The capture computes nothing; `replay` computes.
   virtual void capture(const std::function<void()>& work) = 0;
+  // Runs the captured work. If the work draws random numbers, each replay draws new ones.
   virtual void replay() = 0;
-  // Whether the last replay drew random numbers, anew as each does.
+  // Returns whether the last replay drew random numbers.
   virtual bool draws_random_numbers() const = 0;
 };
 
-// A new graph; nullptr where the case's device has none.
+// Returns a new graph, or nullptr if the case's device has no graphs.
 std::unique_ptr<DeviceGraph> make_device_graph();
 
-// The device's, once, before any strategy is made.
+// Sets the function that makes graphs. The device calls it once, before any strategy is made.
 using DeviceGraphMaker = std::unique_ptr<DeviceGraph> (*)();
 void set_device_graph_maker(DeviceGraphMaker maker);
 
-// Who puts a random generator back to an earlier state, to draw the same numbers a second time,
-// says so: a generator that is being captured does not go back. From any thread.
+// Reports that a random generator was set back to an earlier state, to draw the same numbers again.
+// Code that does so must call this function, because a generator cannot go back while it is being
+// captured. It may be called on any thread.
 void random_state_restored();
-// How often that was said in this process.
+// Returns how often random_state_restored was called in this process.
 std::int64_t random_states_restored();
 
 }  // namespace peakbench

@@ -1,4 +1,4 @@
-// What a strategy puts between a model's input and its first block: prompt tuning.
+// Embedding wrappers change what enters a model's first block. Prompt tuning uses one.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,14 +12,19 @@ namespace peakbench {
 
 using EmbedFunction = std::function<at::Tensor(const Batch& batch)>;
 
-// Around Model::embed. It may change the length of the sequence, and then the labels with it.
+// Surrounds Model::embed. A wrapper may change the length of the sequence; it then changes the
+// labels too, in `target`.
 class EmbeddingWrapper : public HoldsMemory {
  public:
-  // (B, T, C), as `embed` returns them, -> (B, T', C), which the model runs on from.
+  // Returns the embeddings (B, T', C) from which the model continues. `embed` returns the
+  // embeddings (B, T, C) that the wrapper surrounds.
   virtual at::Tensor run(const EmbedFunction& embed, const Batch& batch) = 0;
-  // The labels of the sequences that `run` makes: (B, T) int64 -> (B, T'). Called before `run`,
-  // with each micro-batch; never where the batch has none. What a new position is held against is
-  // the wrapper's to say: OutputHead::ignore_index for nothing.
+  // Returns the labels (B, T') of the sequences that `run` makes, from the labels (B, T) int64.
+  // - The worker calls it before `run`, with each micro-batch. Of several wrappers, the innermost
+  //   is called first.
+  // - It also calls it with the whole batch if micro-batches are weighted by their tokens.
+  // - It does not call it for a batch without labels.
+  // - The wrapper chooses the label of each new position. OutputHead::ignore_index means no label.
   virtual at::Tensor target(const at::Tensor& target) { return target; }
 };
 

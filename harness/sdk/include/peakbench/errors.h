@@ -1,18 +1,19 @@
-// What a plugin may throw, by who must act. The worker catches these in one place.
+// Exceptions that a plugin may throw, classified by who must act. The worker catches them in one
+// location.
 #pragma once
 
 #include <stdexcept>
 
 namespace peakbench {
 
-// This strategy cannot work with this model, device or option value. The case's outcome is
-// `unsupported` and the message, a sentence for people, its reason.
+// The strategy cannot work with this model, device or option value. The case ends as `unsupported`.
+// The message gives the reason, as a sentence for the user.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An option's value is wrong in a way only the plugin can know (a file that is missing, a tensor of
-// another shape).
+// An option's value is wrong in a way that only the plugin can detect. Examples are a missing file
+// and a tensor of another shape. The case ends as `unsupported`.
 struct OptionError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// Parameters and their gradients, as the lists that a kernel for many tensors takes.
+// Groups parameters and their gradients into the lists that a kernel for many tensors takes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,18 +10,20 @@
 
 namespace peakbench {
 
-// Lists of equal length, never empty.
+// A group of parameters and their gradients. The two lists have equal length and are never empty.
 struct GradientGroup {
   std::vector<at::Tensor> parameters, gradients;
 };
 
-// Those of `parameters` that have a gradient, in their order. kSingle: one group. Otherwise a group
-// for each device and dtype, as torch.optim makes them (_group_tensors_by_device_and_dtype).
+// Returns the parameters that have a gradient, and these gradients, in the order of `parameters`.
+// kSingle gives one group. Other groupings give one group for each device and dtype of the
+// parameters, as torch.optim does (_group_tensors_by_device_and_dtype).
 std::vector<GradientGroup> gradient_groups(const std::vector<Parameter>& parameters,
                                            KernelGrouping grouping);
 
-// The gradients alone, a list for each device and dtype, in the order of the first of each.
-// torch/utils/_foreach_utils.py, _group_tensors_by_device_and_dtype
+// Returns the gradients alone, with one list for each device and dtype of the gradients. The lists
+// are ordered by the first gradient of each. Source: torch/utils/_foreach_utils.py,
+// _group_tensors_by_device_and_dtype.
 inline std::vector<std::vector<at::Tensor>> grouped_gradients(
     const std::vector<Parameter>& parameters) {
   std::vector<std::vector<at::Tensor>> groups;

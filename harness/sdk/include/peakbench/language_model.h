@@ -1,5 +1,5 @@
-// What Hugging Face's causal language models do alike, around their layers. Source: transformers
-// 5.23.0.
+// Operations around the layers that Hugging Face's causal language models have in common. Source:
+// transformers 5.23.0.
 #pragma once
 
 #include <memory>
@@ -8,16 +8,19 @@
 
 namespace peakbench::language_model {
 
-// 0, 1, ..., T - 1: (1, T) int64
+// Returns the positions 0, 1, ..., T - 1 as (1, T) int64. `length` is T.
 at::Tensor make_positions(std::int64_t length, const at::Device& device);
 
-// transformers looks whether several sequences share a row, by positions that do not follow each
-// other, and reads one bool back from the device. Here the answer is known to be no: its operators
-// run, for the same allocations, and nothing is read. positions: (1, T). masking_utils.py,
-// find_packed_sequence_indices
+// Runs the operators with which transformers detects packed sequences, that is, several sequences
+// in one row. positions: (1, T). Source: masking_utils.py, find_packed_sequence_indices.
+//
+// transformers compares neighbouring positions and reads one bool back from the device. Here the
+// rows are known to hold one sequence each. The operators run only to make the same allocations,
+// and no value is read back.
 void look_for_packed_sequences(at::Tensor positions, std::int64_t batch);
 
-// An output head without a parameter of its own, so that the embedding's weight is listed once.
+// An output head that uses the embedding's weight. The head registers no parameter of its own, so
+// that the shared weight is listed once.
 class TiedHead : public torch::nn::Module {
  public:
   explicit TiedHead(std::shared_ptr<nn::Embedding> embedding);
@@ -27,9 +30,10 @@ class TiedHead : public torch::nn::Module {
   std::shared_ptr<nn::Embedding> embedding_;
 };
 
-// Next-token loss. logits: (B, T, V); labels: (B, T) int64. Labels are shifted here; the last
-// position of each sequence is ignored. The mean over the others, a float32 scalar.
-// loss/loss_utils.py, ForCausalLMLoss
+// Returns the next-token loss, a float32 scalar. logits: (B, T, V); labels: (B, T) int64. The
+// function shifts the labels and ignores the last position of each sequence. The loss is the mean
+// over the other positions whose shifted label is not -100. Source: loss/loss_utils.py,
+// ForCausalLMLoss.
 at::Tensor next_token_loss(const at::Tensor& logits, const at::Tensor& labels);
 
 }  // namespace peakbench::language_model

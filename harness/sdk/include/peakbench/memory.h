@@ -1,5 +1,5 @@
-// Memory that a part of a recipe holds from one call to the next, told by its name. What reports
-// say of it is then the strategy's, and no guess from its lifetime.
+// Parts of a recipe report the memory that they hold between calls. Reports then show it under the
+// strategy's id, and its category is not guessed from its lifetime.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,20 +11,29 @@
 
 namespace peakbench {
 
-// `name`: what it is, as `encoder.ln.weight.copy`; reports have the strategy's id before it.
-// `role`: its category in reports: kOptimizerState (what the update needs from step to step),
-// kGradient (gradients that wait elsewhere), kKept (whatever else a strategy keeps for itself).
+// Receives one tensor that a part of a recipe holds.
+// - `name` says what the tensor is, for example `encoder.ln.weight.copy`. Reports put the
+//   strategy's id before it.
+// - `role` is its category in reports:
+//   - kOptimizerState: data that the update needs from step to step.
+//   - kGradient: gradients that are stored elsewhere until they are used.
+//   - kKept: anything else that a strategy keeps.
 using MemoryVisitor =
     std::function<void(const std::string& name, const at::Tensor& tensor, StorageRole role)>;
 
-// What a strategy puts into a recipe may hold memory.
+// The base class of the objects that a strategy puts into a recipe, since each may hold memory.
 class HoldsMemory {
  public:
   virtual ~HoldsMemory() = default;
-  // Shows every tensor that this holds now and that nothing else names: parameters, their
-  // gradients and the state that UpdateRule::visit_state shows have their names already. Asked when
-  // a phase ends, after each step and where memory ran out, between calls; not where nothing is
-  // traced. Undefined tensors are passed over. Makes no tensor.
+  // Passes to `visit` every tensor that this object holds now and that has no name yet.
+  // - Parameters, their gradients and the state shown by UpdateRule::visit_state have names
+  //   already.
+  // - If memory is traced, the worker calls this when a phase ends, after each step, and when
+  //   memory runs out.
+  // - No other call into the object runs at that time, except StepRunner::run, whose passes end
+  //   phases.
+  // - `visit` ignores undefined tensors.
+  // - The function must not create tensors.
   virtual void visit_memory(const MemoryVisitor& visit) {}
 };
 

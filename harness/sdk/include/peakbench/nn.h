@@ -1,13 +1,16 @@
-// Layers whose parameters are made directly on a device in a dtype, with the operators and the
-// parameter names and order of their torch.nn namesakes. Each forward tells the tracer its module
-// (ModuleScope).
+// These layers make their parameters directly on a device in a dtype. Their operators, parameter
+// names and parameter order are those of the torch.nn layers with the same names. Each forward
+// reports its module to the tracer (ModuleScope).
 //
-// LibTorch's own layers can only be made on the CPU in float and moved afterwards, which costs the
-// memory twice; and they draw initial values, of which each model has its own. These draw none:
-// what is called uninitialised below is (unfilled.h), until the model fills it (initialise.h;
-// FillWeight, of linear layers). A model that forgets one is `crashed` on the CPU with the
-// parameter's name. On other devices nobody notices: memory is the same, and the training is one of
-// whatever was there.
+// LibTorch's own layers are made on the CPU in float and moved afterwards, which costs the memory
+// twice. They also draw initial values, although each model has its own initialisation. The layers
+// below draw no values.
+//
+// A parameter described as uninitialised comes from unfilled.h, and the model must fill it. It uses
+// initialise.h or, for linear layers, a FillWeight. If a model forgets a parameter:
+// - On the CPU, the case ends as `crashed`, with the parameter's name.
+// - On other devices, the mistake is not detected. Memory is the same, and the model trains on
+//   whatever values the memory held.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,29 +24,32 @@ namespace peakbench::nn {
 
 class LinearLayer;
 
-// Takes the place of a linear layer's forward while the layer stays: low-rank adapters.
+// Replaces the forward of a linear layer, while the layer itself stays. Low-rank adapters use it.
 class LinearAdapter : public torch::nn::Module {
  public:
-  // x: (..., in) -> (..., out). `base` is the layer it is attached to.
+  // x: (..., in) -> (..., out). `base` is the layer that the adapter is attached to.
   virtual at::Tensor forward(const LinearLayer& base, const at::Tensor& x) = 0;
 };
 
-// Takes the place of a linear layer's weight: quantised weights. What it holds are its buffers.
+// Replaces the weight of a linear layer, for example by a quantised weight. It keeps its data in
+// buffers.
 class LinearWeight : public torch::nn::Module {
  public:
-  // y = x W^T + b. x: (..., in) -> (..., out). `bias` (out) may be undefined.
+  // Returns y = x W^T + b. x: (..., in) -> (..., out). `bias` (out) may be undefined.
   virtual at::Tensor linear(const at::Tensor& x, const at::Tensor& bias) = 0;
-  // (out, in), in the dtype that `linear` computes in.
+  // Returns the weight as (out, in), in the dtype that `linear` computes in.
   virtual at::Tensor dense() = 0;
 };
 
-// Gives a new weight its values, in place: on its device, in its dtype.
+// Fills a new weight with its values in place, on the weight's device and in its dtype.
 using FillWeight = std::function<void(const at::Tensor& weight)>;
 
-// While one lives, a linear layer made on this thread with a FillWeight has a `weight` without
-// memory (a meta tensor) until the weight is needed. So does the worker build a model whose weights
-// a strategy quantises, as loaders of quantised models do: never is the whole model there as it
-// was.
+// A scope in which the weights of linear layers are made on demand. It affects layers that are made
+// on this thread with a FillWeight. Their `weight` is a meta tensor without memory until the weight
+// is needed.
+//
+// The worker builds a model in this scope if a strategy quantises its weights. Loaders of quantised
+// models work the same way: the unquantised model never exists as a whole.
 class WeightsOnDemand {
  public:
   WeightsOnDemand();
@@ -55,46 +61,51 @@ class WeightsOnDemand {
   bool before_;
 };
 
-// A layer that multiplies by a matrix, however it keeps it.
+// A layer that multiplies by a matrix. Derived classes decide how the matrix is stored.
 class LinearLayer : public torch::nn::Module {
  public:
   at::Tensor forward(const at::Tensor& x) const;       // (..., in) -> (..., out)
-  at::Tensor base_forward(const at::Tensor& x) const;  // without the adapter
+  at::Tensor base_forward(const at::Tensor& x) const;  // the same, without the adapter
 
-  // Registers the adapter as submodule `name`, so that its parameters are found. One adapter a
-  // layer: throws std::logic_error for a second.
+  // Registers the adapter as submodule `name`, so that its parameters are found. A layer has at
+  // most one adapter. Throws std::logic_error if the layer has one already.
   void attach(const std::string& name, std::shared_ptr<LinearAdapter> adapter);
   bool has_adapter() const { return adapter_ != nullptr; }
 
-  // Drops the parameter `weight` and registers `replacement` under its name. Once a layer: throws
-  // std::logic_error for a second.
+  // Drops the parameter `weight` and registers `replacement` under its name. Throws
+  // std::logic_error if the weight was replaced before.
   void replace_weight(std::shared_ptr<LinearWeight> replacement);
   bool has_plain_weight() const { return replacement_ == nullptr; }
 
   std::int64_t in_features() const { return in_; }
   std::int64_t out_features() const { return out_; }
-  // True until somebody needs the weight of a layer that was made under WeightsOnDemand.
+  // Returns whether the weight is not made yet. This is possible only for a layer that was made
+  // under WeightsOnDemand.
   bool has_waiting_weight() const { return fill_ != nullptr; }
-  // Makes and fills a weight that waits. In its order among the parameters, as trainable as it was.
+  // Makes and fills the weight if it is not made yet. The weight keeps its position among the
+  // parameters and its requires_grad.
   void make_weight();
-  // What a weight that waits is filled from instead: a file. Throws std::logic_error where it does
-  // not wait.
+  // Replaces the function that will fill a weight that is not made yet, for example to read it from
+  // a file. Throws std::logic_error if no such weight exists.
   void fill_from(FillWeight fill);
 
-  // Device and dtype of what it computes with, also when the weight was replaced.
+  // Returns the device and the dtype that the layer computes with, also after the weight was
+  // replaced.
   const at::TensorOptions& options() const { return options_; }
-  // (out, in); computed where the layer keeps it otherwise, made where it waits.
+  // Returns the weight as (out, in). The function computes it if the layer stores it in another
+  // form, and makes it first if it is not made yet.
   at::Tensor dense_weight() const;
 
-  // `weight` as the reference implementation keeps it; undefined once it was replaced, without
-  // memory while it waits. bias: (out).
+  // `weight` has the layout of the reference implementation. It is undefined after it was replaced,
+  // and has no memory until it is made. `bias` is (out).
   at::Tensor weight, bias;
 
  protected:
   LinearLayer(std::int64_t in, std::int64_t out, const at::TensorOptions& options);
-  // With `fill` it is filled now, or waits; without, whoever made the layer fills it.
+  // Registers the parameter `weight`. With `fill`, the weight is filled now, or on demand. Without
+  // `fill`, the code that made the layer fills it.
   void register_weight(at::IntArrayRef shape, FillWeight fill);
-  // With `weight` and `bias` as they are.
+  // Multiplies x by `weight` as stored, and adds `bias`.
   virtual at::Tensor multiply(const at::Tensor& x) const = 0;
   virtual at::Tensor weight_as_matrix() const = 0;  // (out, in)
 
@@ -103,11 +114,13 @@ class LinearLayer : public torch::nn::Module {
   at::TensorOptions options_;
   std::shared_ptr<LinearAdapter> adapter_;
   std::shared_ptr<LinearWeight> replacement_;
-  FillWeight fill_;  // of a weight that waits
+  FillWeight fill_;  // set until a weight on demand is made
 };
 
-// y = x W^T + b. weight: (out, in), uninitialised without `fill`; bias: (out), uninitialised.
-// torch/nn/modules/linear.py
+// y = x W^T + b.
+// - weight: (out, in), uninitialised without `fill`.
+// - bias: (out), uninitialised.
+// Source: torch/nn/modules/linear.py.
 class Linear : public LinearLayer {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias,
@@ -118,8 +131,10 @@ class Linear : public LinearLayer {
   at::Tensor weight_as_matrix() const override { return weight; }
 };
 
-// y = x W + b, as GPT-2 keeps it. weight: (in, out), uninitialised without `fill`; bias: (out),
-// zeros. transformers 5.23.0, pytorch_utils.py: Conv1D
+// y = x W + b, the layout of GPT-2.
+// - weight: (in, out), uninitialised without `fill`.
+// - bias: (out), zeros.
+// Source: transformers 5.23.0, pytorch_utils.py: Conv1D.
 class Conv1d : public LinearLayer {
  public:
   Conv1d(std::int64_t in_features, std::int64_t out_features, const at::TensorOptions& options,
@@ -130,8 +145,10 @@ class Conv1d : public LinearLayer {
   at::Tensor weight_as_matrix() const override { return weight.t(); }
 };
 
-// torch/nn/modules/normalization.py: LayerNorm over the last dimension. weight, bias: (features),
-// ones and zeros.
+// Layer normalisation over the last dimension.
+// - weight: (features), ones.
+// - bias: (features), zeros.
+// Source: torch/nn/modules/normalization.py.
 class LayerNorm : public torch::nn::Module {
  public:
   LayerNorm(std::int64_t features, double eps, const at::TensorOptions& options);
@@ -142,8 +159,10 @@ class LayerNorm : public torch::nn::Module {
   double eps_;
 };
 
-// torch/nn/modules/sparse.py. weight: (count, features), uninitialised; indices: (...) int64 ->
-// (..., features)
+// Looks up rows of a table.
+// - weight: (count, features), uninitialised.
+// - forward: indices (...) int64 -> (..., features).
+// Source: torch/nn/modules/sparse.py.
 class Embedding : public torch::nn::Module {
  public:
   Embedding(std::int64_t count, std::int64_t features, const at::TensorOptions& options);
@@ -151,8 +170,10 @@ class Embedding : public torch::nn::Module {
   at::Tensor weight;
 };
 
-// torch/nn/modules/conv.py: square kernel and stride, no padding. weight: (out, in, k, k), bias:
-// (out), both uninitialised.
+// A convolution with a square kernel, equal strides and no padding.
+// - weight: (out, in, k, k), uninitialised.
+// - bias: (out), uninitialised.
+// Source: torch/nn/modules/conv.py.
 class Conv2d : public torch::nn::Module {
  public:
   Conv2d(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,

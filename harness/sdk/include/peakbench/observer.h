@@ -1,5 +1,5 @@
-// How the code of models and strategies tells the tracer where it is. In a throughput worker nobody
-// listens: each scope is then one load and a branch.
+// Models and strategies report to the tracer which part of their code runs. A throughput worker
+// traces nothing, and each scope then costs one load and one branch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,11 +12,11 @@ class Module;
 
 namespace peakbench {
 
-// What a storage is for, where the allocation's lifetime alone cannot tell: its category in
-// reports. kKept: what a strategy keeps for itself.
+// The category of a storage in reports, for storages whose lifetime alone does not determine it.
+// kKept is data that a strategy keeps for itself.
 enum class StorageRole { kParameter, kBuffer, kGradient, kOptimizerState, kInput, kKept };
 
-// Follows the modules whose forward runs.
+// A module observer is notified when the forward of a module begins and ends.
 class ModuleObserver {
  public:
   virtual ~ModuleObserver() = default;
@@ -24,28 +24,37 @@ class ModuleObserver {
   virtual void exit_module() = 0;
 };
 
-// Implemented by the worker. Called on whichever thread runs the code, never concurrently for one
-// tensor.
+// The worker implements the observer. Its functions are called on the thread that runs the code,
+// and never concurrently for one tensor.
 class Observer : public ModuleObserver {
  public:
-  virtual void enter_update() = 0;  // a parameter update, also inside backward
+  // enter_update and exit_update mark the beginning and the end of a parameter update, also inside
+  // backward.
+  virtual void enter_update() = 0;
   virtual void exit_update() = 0;
-  virtual void enter_recompute() = 0;  // a checkpointed block runs again
+  // enter_recompute and exit_recompute mark the beginning and the end of a second run of a
+  // checkpointed block.
+  virtual void enter_recompute() = 0;
   virtual void exit_recompute() = 0;
-  // Names the allocation that now backs `tensor`. The name binds to that allocation, not to its
-  // address, and the first one stays. For memory that one call makes and gives up again; what is
-  // held between calls is shown by HoldsMemory::visit_memory.
+  // Names the allocation that now backs `tensor`. The name belongs to the allocation, not to its
+  // address. The first name of an allocation stays. Use it for memory that one call creates and
+  // frees. HoldsMemory::visit_memory shows memory that is held between calls.
   virtual void name_storage(const at::Tensor& tensor, StorageRole role,
                             const std::string& name) = 0;
 };
 
-Observer* observer();                   // nullptr where nothing is traced
-void set_observer(Observer* observer);  // the worker's, once, before any model is built
+// Returns the observer, or nullptr if nothing is traced.
+Observer* observer();
+// Sets the observer, also as the module observer. The worker calls it once, before any model is
+// built.
+void set_observer(Observer* observer);
 
-// The observer, or what the worker has set to follow modules without one; nullptr: nobody.
+// Returns the module observer, or nullptr if there is none. It is the observer, unless the worker
+// has set another one, for example to follow modules without tracing.
 ModuleObserver* module_observer();
 void set_module_observer(ModuleObserver* observer);
 
+// Marks the forward of a module while the scope lives.
 class ModuleScope {
  public:
   explicit ModuleScope(const torch::nn::Module& module) : observer_(module_observer()) {
@@ -61,6 +70,7 @@ class ModuleScope {
   ModuleObserver* observer_;
 };
 
+// Marks a parameter update while the scope lives.
 class UpdateScope {
  public:
   UpdateScope() : observer_(observer()) {
@@ -76,6 +86,7 @@ class UpdateScope {
   Observer* observer_;
 };
 
+// Marks a second run of a checkpointed block while the scope lives.
 class RecomputeScope {
  public:
   RecomputeScope() : observer_(observer()) {

@@ -1,5 +1,5 @@
-// A plugin's options as the manifest declares them: complete (defaults filled in) and of the
-// declared types.
+// Options hold the values of a plugin's options. They are complete, with defaults filled in, and
+// have the types that the manifest declares.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ class Options {
   Options() = default;
   explicit Options(std::map<std::string, Value> values) : values_(std::move(values)) {}
 
-  // Each throws std::logic_error for a name the manifest does not declare, or of another type: an
-  // error of the plugin's author, which the worker reports with the plugin's path. `number` also
-  // reads an integer.
+  // Each function returns the value of one option; `number` also reads an integer. Each throws
+  // std::logic_error if the manifest does not declare the name, or declares another type. This is
+  // an error of the plugin's author, which the worker reports with the plugin's path.
   bool boolean(const std::string& name) const;
   std::int64_t integer(const std::string& name) const;
   double number(const std::string& name) const;
   const std::string& string(const std::string& name) const;
 
   const std::map<std::string, Value>& values() const { return values_; }
-  // Names read so far, through this or any copy of it: a case whose options were chosen and never
-  // read ends as `no_effect`.
+  // Returns the names read so far, through this object or any copy of it. If the user gave an
+  // option that no code reads, the case ends as `no_effect`.
   const std::set<std::string>& names_read() const { return *read_; }
 
  private:

@@ -1,5 +1,5 @@
-// Weights from a local .safetensors file. Format: an 8-byte little-endian header length, a JSON
-// header (name -> dtype, shape, data_offsets), then the data.
+// Loads weights from a local .safetensors file. The file has three sections: an 8-byte
+// little-endian header length, a JSON header (name -> dtype, shape, data_offsets), and the data.
 // https://github.com/huggingface/safetensors
 #pragma once
 
@@ -9,11 +9,16 @@
 
 namespace peakbench {
 
-// Copies every tensor of the file into the parameter or buffer of the same name, converting dtype.
-// Parameters must all be there, buffers may be missing.
-// Throws OptionError naming the file and: what is missing, extra, or of another shape (all at
-// once), or what is broken in the file. Reads through a mapping of the file; takes no memory of its
-// size.
+// Copies every tensor of the file into the parameter or buffer of the same name, and converts its
+// dtype. The file must contain every parameter of the module; it may lack buffers.
+//
+// The file is mapped into memory, so loading takes no memory of the file's size. A linear layer
+// whose weight is not made yet (WeightsOnDemand) copies it when the weight is made.
+//
+// Throws OptionError, which names the file, in two situations:
+// - The file does not match the module. The message lists all missing tensors, extra tensors and
+//   tensors of another shape at once.
+// - The file is corrupted or cannot be read. The message gives the reason.
 void load_safetensors(torch::nn::Module& module, const std::string& path);
 
 }  // namespace peakbench

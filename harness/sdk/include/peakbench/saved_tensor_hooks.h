@@ -1,7 +1,7 @@
-// Saved-tensor hooks without Python: what autograd keeps for backward goes through the active
-// hooks, as with torch.autograd.graph.saved_tensors_hooks; unlike there, hooks may leave a tensor
-// to others, and those of a recipe chain. The autograd engine that asks for them belongs to the
-// worker.
+// Saved-tensor hooks decide how the tensors that autograd saves for backward are kept. They work
+// like torch.autograd.graph.saved_tensors_hooks, but without Python. Unlike there, a hook may leave
+// a tensor to other hooks, and the hooks of a recipe form a chain. The worker owns the autograd
+// engine that calls the hooks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,47 +15,59 @@
 
 namespace peakbench {
 
-// What pack returns and unpack is given. Destroyed when autograd drops the saved tensor.
+// The object that replaces a saved tensor: `pack` returns it, and `unpack` restores the tensor from
+// it. It is destroyed when autograd drops the saved tensor.
 class SavedTensor {
  public:
   virtual ~SavedTensor() = default;
-  virtual at::Tensor
-  unpack() = 0;  // on the thread that runs backward: carry what you need, not thread-locals
-  // Shows the tensors that it holds, to be packed by the hooks of the next places: what was made of
-  // the saved tensor, in the same order at each call. One that they take is undefined until
-  // `unpack` is called, which finds it in its place again. Shown none, they have nothing to do.
+  // Returns the saved tensor. It is called on the thread that runs backward, so store what it needs
+  // in the object, not in thread-local variables.
+  virtual at::Tensor unpack() = 0;
+  // Passes to `visit` the tensors that this object stores, so that hooks of later places can pack
+  // them. For example, hooks can offload what other hooks have compressed.
+  // - Visit the same tensors in the same order in each call.
+  // - A tensor taken by a later hook is undefined until `unpack` is called, and is restored before
+  //   that call.
+  // - The default shows no tensor, so later hooks receive none.
   using HeldVisitor = std::function<void(at::Tensor& held)>;
   virtual void visit_held(const HeldVisitor& visit) {}
 };
 
-// What is known of a saved tensor. The texts live as long as the call.
+// Facts about a saved tensor. The texts live as long as the call.
 struct SavedTensorFacts {
-  // Its storage is a parameter's or a buffer's of the model: keeping something else saves nothing.
+  // True: the tensor is in the storage of one of the model's parameters or buffers. That storage
+  // stays allocated, so replacing the tensor frees no memory.
   bool is_weight = false;
-  // Which module and which operator save it: `encoder.layers.0.mlp`, `aten::addmm`. Only where
-  // hooks ask (asks_where); empty outside of all modules, and `op` for functions of
-  // torch::autograd::Function, which are no operators.
+  // The module and the operator that save the tensor, such as `encoder.layers.0.mlp` and
+  // `aten::addmm`. Both are filled only if hooks ask for them (asks_where).
+  // - `module` is empty outside all modules.
+  // - `op` names no torch::autograd::Function, because these are not operators. For a tensor that
+  //   such a function saves, `op` is the surrounding operator, or empty.
   std::string_view module = {}, op = {};
 };
 
 class SavedTensorHooks : public HoldsMemory {
  public:
-  // Sees every tensor that autograd saves. Null leaves it to the next hooks; where nobody takes it,
-  // autograd keeps it as it is.
+  // Called with every tensor that autograd saves, with grad mode off. Null leaves the tensor to the
+  // next hooks. If no hook takes a tensor, autograd keeps it unchanged.
   virtual std::shared_ptr<SavedTensor> pack(const at::Tensor& tensor,
                                             const SavedTensorFacts& facts) = 0;
-  // True: facts say where. Each operator of forward is then followed, which takes time.
+  // True: the facts contain `module` and `op`. The worker then follows each operator of forward,
+  // which takes time.
   virtual bool asks_where() const { return false; }
 };
 
-// Places of saved-tensor hooks, in the order in which they pack; unpacking goes the other way. What
-// the hooks of a place hold (SavedTensor::visit_held) is packed by those of the next, and a tensor
-// that they leave is the next ones' as it is. Of several hooks at one place the first that takes a
-// tensor has it.
+// The places of saved-tensor hooks, in the order in which they pack. Unpacking runs in the reverse
+// order.
+// - The hooks of one place receive the tensors that the hooks of the place before store
+//   (SavedTensor::visit_held).
+// - A tensor that the hooks of one place leave is passed to the next place unchanged.
+// - Of several hooks at one place, the first that takes a tensor has it.
 enum class SavedTensorPlace { kCompress, kOffload };
 
-// Pushes on this thread; pops when destroyed. The innermost hooks are asked first, and one alone
-// takes a tensor: no chain.
+// Makes hooks active on this thread until the scope is destroyed. The hooks of the innermost scope
+// are asked first. Hooks of different scopes form no chain: a tensor that one of them takes is not
+// passed on to the others.
 class SavedTensorHooksScope {
  public:
   explicit SavedTensorHooksScope(std::shared_ptr<SavedTensorHooks> hooks);
@@ -64,7 +76,7 @@ class SavedTensorHooksScope {
   SavedTensorHooksScope& operator=(const SavedTensorHooksScope&) = delete;
 };
 
-// The hooks of this thread, the innermost last. For the worker's engine.
+// Returns the active hooks of this thread, the innermost last. The worker's engine uses it.
 const std::vector<std::shared_ptr<SavedTensorHooks>>& current_saved_tensor_hooks();
 
 }  // namespace peakbench

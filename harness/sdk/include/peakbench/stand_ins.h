@@ -1,4 +1,5 @@
-// The tensors that an update-rule wrapper gives its inner rule in place of the model's parameters.
+// Keeps the replacement tensors that an update-rule wrapper gives its inner rule in place of the
+// model's parameters.
 #pragma once
 
 #include <string>
@@ -9,12 +10,13 @@
 
 namespace peakbench {
 
-// What a wrapper keeps of each parameter. `State` has a member `at::Tensor tensor`, the stand-in,
-// which stays the same TensorImpl.
+// Maps each parameter to the state that a wrapper keeps for it. `State` has a member `tensor`
+// (at::Tensor), the replacement tensor. It must stay the same TensorImpl.
 template <typename State>
 class StandIns {
  public:
-  // The parameter's state; `make()` is called for its first.
+  // Returns the parameter's state. The first call for a parameter creates the state by `make()`.
+  // The reference is valid until a state is created for another parameter, or one is forgotten.
   template <typename Make>
   State& of(const at::Tensor& parameter, Make&& make) {
     State& state = states_.of(parameter, std::forward<Make>(make));
@@ -22,7 +24,8 @@ class StandIns {
     return state;
   }
 
-  // The inner rule's state: a stand-in's under the parameter that it stands for.
+  // Visits the inner rule's state. The state of a replacement tensor is shown under the model's
+  // parameter.
   void visit_inner(UpdateRule& inner, const UpdateRule::StateVisitor& visit) const {
     inner.visit_state([&](const at::Tensor& owner, const std::string& name, at::Tensor& state) {
       const auto found = owners_.find(owner.unsafeGetTensorImpl());
@@ -30,7 +33,7 @@ class StandIns {
     });
   }
 
-  // Here and in the inner rule.
+  // Drops the parameter's state here and in the inner rule.
   void forget(UpdateRule& inner, const at::Tensor& parameter) {
     const State* state = states_.find(parameter);
     inner.forget(state == nullptr ? parameter : state->tensor);
@@ -39,13 +42,13 @@ class StandIns {
     states_.forget(parameter);
   }
 
-  // Pairs of parameter and state.
+  // The elements are pairs of parameter and state, in the order of their creation.
   auto begin() { return states_.begin(); }
   auto end() { return states_.end(); }
 
  private:
   StateMap<State> states_;
-  std::unordered_map<const at::TensorImpl*, at::Tensor> owners_;  // by stand-in
+  std::unordered_map<const at::TensorImpl*, at::Tensor> owners_;  // by replacement
 };
 
 }  // namespace peakbench

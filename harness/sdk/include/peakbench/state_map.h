@@ -1,4 +1,4 @@
-// What an update rule keeps of each parameter, in the order of their first updates.
+// Keeps the state that an update rule has for each parameter, in the order of their first updates.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,10 +10,12 @@
 
 namespace peakbench {
 
+// Maps each parameter, by its TensorImpl, to a state.
 template <typename State>
 class StateMap {
  public:
-  // The parameter's state; `make()` is called for its first.
+  // Returns the parameter's state. The first call for a parameter creates the state by `make()`.
+  // The reference is valid until a state is created for another parameter, or one is forgotten.
   template <typename Make>
   State& of(const at::Tensor& parameter, Make&& make) {
     const auto [found, is_new] =
@@ -21,10 +23,12 @@ class StateMap {
     if (is_new) entries_.emplace_back(parameter, make());
     return entries_[found->second].second;
   }
+  // Returns the parameter's state, or nullptr if it has none.
   State* find(const at::Tensor& parameter) {
     const auto found = index_.find(parameter.unsafeGetTensorImpl());
     return found == index_.end() ? nullptr : &entries_[found->second].second;
   }
+  // Drops the parameter's state, if it has one.
   void forget(const at::Tensor& parameter) {
     const auto found = index_.find(parameter.unsafeGetTensorImpl());
     if (found == index_.end()) return;
@@ -35,7 +39,7 @@ class StateMap {
       if (other > place) --other;
   }
 
-  // Pairs of parameter and state.
+  // The elements are pairs of parameter and state, in the order of their creation.
   auto begin() { return entries_.begin(); }
   auto end() { return entries_.end(); }
   bool empty() const { return entries_.empty(); }

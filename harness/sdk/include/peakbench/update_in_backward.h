@@ -1,6 +1,6 @@
-// The schedule of strategies that update each parameter inside backward, as soon as its gradient is
-// complete, and drop the gradient: no buffer of gradients is ever held. Method: PyTorch's tutorial
-// on Tensor.register_post_accumulate_grad_hook.
+// A schedule that updates each parameter inside backward, as soon as its gradient is complete, and
+// then frees the gradient. Several strategies share it. The gradients of all parameters never exist
+// at the same time. Source: PyTorch's tutorial on Tensor.register_post_accumulate_grad_hook.
 #pragma once
 
 #include "peakbench/recipe.h"
@@ -15,8 +15,8 @@ class UpdateInBackward : public Schedule {
       parameter.tensor.mutable_grad().reset();
     });
   }
-  void after_backward(Training& training) override {}  // every update has happened
-  // One parameter at a time has nothing to group.
+  void after_backward(Training& training) override {}  // every update has already happened
+  // Each update has a single parameter, so there are no tensors to group.
   KernelGrouping default_grouping() const override { return KernelGrouping::kSingle; }
 };
 

@@ -1,5 +1,6 @@
-// How parameters are updated from gradients: Adam, SGD, 8-bit Adam, ... One owner a recipe, and any
-// number of wrappers around it: offloaded state, a master copy, projected gradients.
+// Update rules compute a parameter's update from its gradient: Adam, SGD, 8-bit Adam. A recipe has
+// one rule and any number of wrappers around it, for example for offloaded state, a master copy or
+// projected gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,42 +19,52 @@ struct Parameter {
   at::Tensor tensor;
 };
 
-// Whether one kernel handles many tensors (torch.optim's foreach), one each (single), or one does
-// everything (fused).
+// How the kernels of an update handle the tensors, with torch.optim's names:
+// - kForeach: one kernel handles many tensors (foreach).
+// - kSingle: each kernel handles one tensor (single).
+// - kFused: one kernel performs the whole update (fused).
 enum class KernelGrouping { kForeach, kSingle, kFused };
 
 class UpdateRule : public HoldsMemory {
  public:
-  // One update of these parameters from their .grad(); those without one are passed over. State is
-  // made at a parameter's first update, and belongs to its TensorImpl. Called with grad mode off,
-  // by the schedule: with all parameters after backward, or with one at a time inside it (on the
-  // thread that runs backward).
+  // Updates these parameters once from their .grad(), and skips parameters without a gradient. The
+  // rule creates the state of a parameter at its first update. The state belongs to the parameter's
+  // TensorImpl.
+  //
+  // The schedule causes the call, and grad mode is off. A call has all parameters after backward,
+  // or one parameter inside backward, on the thread that runs backward.
   virtual void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) = 0;
 
-  // Every state tensor that exists now: parameter, what it is ("exp_avg"), the tensor. The visitor
-  // may put another tensor in its place, of the same shape and dtype: a copy on another device.
-  // Asked after each update, before what is around the rule goes on, so that state is named while
-  // it is where the rule left it.
+  // Passes every state tensor that exists now to `visit`: the parameter, the state's name (such as
+  // "exp_avg"), and the tensor. The visitor may replace the tensor by another one of the same shape
+  // and dtype, for example a copy on another device.
+  //
+  // If memory is traced, the worker calls this after each step, and after each update before the
+  // surrounding wrappers continue. The state is thus named while it is where the rule left it.
   using StateVisitor =
       std::function<void(const at::Tensor& parameter, const std::string& name, at::Tensor& state)>;
   virtual void visit_state(const StateVisitor& visit) = 0;
 
-  // Drops the state of a parameter that is no longer trained; its next update starts anew.
+  // Drops the state of a parameter that is no longer trained. Its next update creates new state.
   virtual void forget(const at::Tensor& parameter) = 0;
 };
 
-// Makes a rule around another. It may give the inner one other tensors than the model's parameters
-// (a copy in single precision, a projection), each with a name and a gradient, as long as a
-// parameter's stand-in stays the same TensorImpl; its visit_state then tells the inner state under
-// the model's parameter.
+// Makes a rule around another rule. The outer rule may give the inner rule other tensors than the
+// model's parameters, such as a copy in single precision or a projection. These conditions must
+// hold then:
+// - Each replacement tensor has a name and a gradient.
+// - The replacement of a parameter stays the same TensorImpl.
+// - The outer rule's visit_state shows the inner state under the model's parameter.
 class UpdateRuleWrapper : public HoldsMemory {
  public:
   virtual std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) = 0;
 };
 
-// Places of update-rule wrappers, outermost first. kAverage sees the update as it reached the
-// model's parameters; kOffload moves parameters, gradients or state; kMaster keeps a copy in
-// another dtype; kProject gives the rule smaller gradients.
+// The positions of update-rule wrappers, outermost first:
+// - kAverage: sees the update after it has reached the model's parameters.
+// - kOffload: moves parameters, gradients or state.
+// - kMaster: keeps a copy of the parameters in another dtype.
+// - kProject: gives the rule smaller gradients.
 enum class UpdatePlace { kAverage, kOffload, kMaster, kProject };
 
 }  // namespace peakbench
