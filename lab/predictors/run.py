@@ -81,7 +81,7 @@ def training_of(model, batch, sequence, precision):
     return Training(
         model=model["id"], parameters=model["parameters"], layers=options["layers"], width=options["width"], mlp=options["mlp"],
         heads=options["heads"], kv_heads=options.get("kv_heads", options["heads"]), vocabulary=options["vocabulary"], gated=not is_gpt2,
-        rms=not is_gpt2, tied="tied_embeddings" in model["facts"], batch=batch, sequence=sequence, precision=precision,
+        rms=not is_gpt2, tied="tied_embeddings" in model.get("facts", []), batch=batch, sequence=sequence, precision=precision,
     )  # fmt: skip
 
 

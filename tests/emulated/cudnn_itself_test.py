@@ -43,7 +43,7 @@ FOLDER = find_cudnn()
 
 
 def run(card, which, *before):
-    command = [PEAKBENCH, "emulate", "--no-lines", "--card", card, "--", *before, PYTHON, "-B", HERE / "cudnn_itself/attention.py", which]
+    command = [PEAKBENCH, "emulate", "--details", "--no-lines", "--card", card, "--", *before, PYTHON, "-B", HERE / "cudnn_itself/attention.py", which]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=1200)
     if done.returncode != 0:
         raise AssertionError(done.stderr[-3000:])

@@ -129,7 +129,7 @@ TEST_F(DeviceMemoryTest, ReservedHasAVerdictForOneRelease) {
   const auto said = answer();
   program_.verdict.kind = VerdictKind::lower_bound;
   EXPECT_EQ(reserved_json(program_, said).at("verdict"), "lower bound");
-  const auto text = emulation_text(program_, said, {});
+  const auto text = emulation_text(program_, said, {.view = View::kDetails});
   EXPECT_THAT(text, HasSubstr("Reserved: lower bound for PyTorch 2.11.0"));
   EXPECT_THAT(text, HasSubstr("and the memory that the CUDA context leaves it"));
 }

@@ -22,10 +22,10 @@ using testing::StartsWith;
 
 class EmulationTextTest : public ProgramFixture {
  protected:
-  std::string text(int columns = 80, bool colours = false) {
+  std::string text(int columns = 80, bool colours = false, View view = View::kDetails) {
     const auto said = answer();
-    return emulation_text(program_, said,
-                          {.colours = colours, .width = [columns] { return columns; }});
+    return emulation_text(
+        program_, said, {.view = view, .colours = colours, .width = [columns] { return columns; }});
   }
 
   std::string table(int columns) { return process_table(card_uses(program_.ledgers), columns); }
@@ -62,6 +62,17 @@ TEST_F(EmulationTextTest, TheAnswerIsTheFirstLineAndTheVerdictFollows) {
   EXPECT_EQ(lines[1], answer().sentence);
   EXPECT_EQ(lines[2], "Verdict: exact");
   EXPECT_EQ(lines[3], "");
+}
+
+TEST_F(EmulationTextTest, TheSummaryHasTheVerdictInASentence) {
+  auto& process = add_process(118 * kMiB);
+  EXPECT_EQ(text(200, false, View::kSummary), "\n" + short_answer(program_, answer()) + "\n");
+  add_read(process, ReadKind::floating, false);
+  const auto lines = lines_of(text(400, false, View::kSummary));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[2],
+              StartsWith("Verdict: exact if the program's path does not depend on this: "));
+  EXPECT_THAT(lines[2], HasSubstr(". To do: --second-guess "));
 }
 
 TEST(SizeText, EachSizeHasAUnitThatShowsIt) {

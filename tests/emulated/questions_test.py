@@ -1,6 +1,5 @@
 """docs/how-to/index.md: every command in it, typed as it stands there, answers with the line that is shown below it."""
 
-import os
 import pathlib
 import re
 import subprocess

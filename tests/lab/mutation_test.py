@@ -6,7 +6,6 @@ $PEAKBENCH_LINTERS, which ci/linters makes, has the Python with universalmutator
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 import unittest

@@ -56,7 +56,7 @@ class Manifest : public testing::TestWithParam<Offered> {
  protected:
   const nlohmann::json& entry() const { return GetParam().plugin->entry(GetParam().id); }
   bool has_fact(const std::string& fact) const {
-    const nlohmann::json& facts = entry().at("facts");
+    const auto facts = entry().value("facts", nlohmann::json::array());
     return std::find(facts.begin(), facts.end(), fact) != facts.end();
   }
 

@@ -271,7 +271,7 @@ def bytes_differ(module, stack):
 def applies(stack, model):
     """Whether the model has what the manifests of the stack's strategies need."""
     entries = json.loads((SOURCE / "models" / FAMILY / "plugin.json").read_text())["entries"]
-    facts = next(entry["facts"] for entry in entries if entry["id"] == model)
+    facts = next(entry.get("facts", []) for entry in entries if entry["id"] == model)
     return all(need in facts for part in strategies.parse(stack) for need in strategies.manifests()[part].get("needs", []))
 
 

@@ -18,13 +18,11 @@ import subprocess
 import tempfile
 import unittest
 
+import record_file
 from given import ALL, ONLY, ORACLE as PYTHON, PEAKBENCH, UPDATE
 from table import truth, why
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(1, str(HERE.parents[1] / "lab"))
-import record_file  # noqa: E402
-
 CORPUS = HERE / "corpus"
 EXPECTED = HERE / "expected.json"
 CARD = "h100-80gb"
