@@ -1,20 +1,15 @@
 #include "cli/commands.h"
 
 namespace peakbench::cli {
-namespace {
-
-// In the order and under the headings of `--help`.
-Commands grouped(CLI::App& app, const char* heading, Commands commands) {
-  for (const auto& [name, command] : commands) app.get_subcommand(name)->group(heading);
-  return commands;
-}
-
-}  // namespace
 
 Commands add_commands(CLI::App& app, World& world, const std::vector<std::string>& typed) {
   Commands all;
-  const auto add = [&](const char* heading, Commands commands) {
-    for (auto& one : grouped(app, heading, std::move(commands))) all.push_back(std::move(one));
+  // In the order and under the headings of `--help`.
+  const auto add = [&](const char* heading, const Commands& commands) {
+    for (const auto& one : commands) {
+      app.get_subcommand(one.first)->group(heading);
+      all.push_back(one);
+    }
   };
   add("Your program", {{"emulate", add_emulate(app, world)},
                        {"trace", add_trace(app, world, typed)},

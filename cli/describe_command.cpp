@@ -99,6 +99,11 @@ class Text {
   std::string text_;
 };
 
+void heading(Text& text, const Entry& entry) {
+  text.raw(fmt::format("{}: {}\n", entry.id, printable(entry.title)));
+  text.line(entry.summary);
+}
+
 void options(Text& text, const Entry& entry, int width) {
   if (entry.options.empty()) return;
   text.heading("Options");
@@ -116,8 +121,7 @@ std::string describe(const Listed& listed, const std::vector<Listed>& strategies
   const Entry& entry = *listed.entry;
   const Company company = company_of(entry, strategies);
   Text text(width);
-  text.raw(fmt::format("{}: {}\n", entry.id, printable(entry.title)));
-  text.line(entry.summary);
+  heading(text, entry);
   if (!entry.aliases.empty())
     text.line(fmt::format("Also called {}.", fmt::join(entry.aliases, ", ")));
   text.heading("Promise about training");
@@ -172,8 +176,7 @@ Json description(const Listed& listed, const std::vector<Listed>& strategies,
 std::string describe_model(const Listed& listed, int width) {
   const Entry& entry = *listed.entry;
   Text text(width);
-  text.raw(fmt::format("{}: {}\n", entry.id, printable(entry.title)));
-  text.line(entry.summary);
+  heading(text, entry);
   text.line(fmt::format("{} parameters{}", reports::grouped(entry.parameters),
                         entry.has_sequence
                             ? fmt::format(", --seq {} by default", entry.default_sequence_length)

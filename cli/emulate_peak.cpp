@@ -86,7 +86,9 @@ struct Told {
   std::string misplaced = {};     // as tell_peak has it
 };
 
-Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder) {
+// Its text is made for one view only.
+Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder,
+             emulator::View view) {
   auto recorded =
       program::read_journals(folder / kJournals, {.device = "emulated:" + program.card.spec,
                                                   .emulated = true,
@@ -101,9 +103,11 @@ Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder) {
                 fmt::format("process {} took more of the card, and was not traced", *other))};
   if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
     const analysis::Teller teller{count > 1 ? name_of(journal) : "", count};
-    Told told{.whole = analysis::peak_in_short(journal.trace, found->lifetimes, teller),
-              .brief = analysis::peak_brief(journal.trace, found->lifetimes),
-              .json = analysis::peak_json(journal.trace, found->lifetimes)};
+    Told told{.json = analysis::peak_json(journal.trace, found->lifetimes)};
+    if (view == emulator::View::kDetails)
+      told.whole = analysis::peak_in_short(journal.trace, found->lifetimes, teller);
+    else if (view == emulator::View::kSummary)
+      told.brief = analysis::peak_brief(journal.trace, found->lifetimes);
     told.json["pid"] = journal.pid;
     told.json["rank"] = journal.rank < 0 ? nlohmann::json() : nlohmann::json(journal.rank);
     return told;
@@ -219,7 +223,7 @@ void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced) 
                            nlohmann::json& figures) {
     Told told;
     if (state->traced) try {
-        told = told_of(program, folder);
+        told = told_of(program, folder, look.view);
       } catch (const std::exception& error) {  // nothing of the figures rests on it
         told.in_place = not_known(error.what());
       }

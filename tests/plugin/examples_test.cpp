@@ -6,20 +6,10 @@
 
 #include <cmath>
 
-#include "peakbench/plugin.h"
+#include "no_model.h"
 
 namespace peakbench::test {
 namespace {
-
-struct NoModel : Model {
-  torch::nn::Module& module() override { throw std::logic_error("not asked"); }
-  Batch make_batch(const BatchShape&) override { return {}; }
-  at::Tensor hidden_states(const Batch&) override { return {}; }
-  at::Tensor loss(at::Tensor, const Batch&) override { return {}; }
-  DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
-  std::vector<NamedLinear> linears() override { return {}; }
-  std::vector<std::string> block_paths() const override { return {}; }
-};
 
 std::shared_ptr<UpdateRule> rule_of(const std::string& library,
                                     std::map<std::string, Options::Value> options) {

@@ -8,6 +8,7 @@
 
 #include <numeric>
 
+#include "no_model.h"
 #include "offered.h"
 #include "parity/byte_counter.h"
 #include "plugins/adamw_low_bit/quantisation_map.h"
@@ -63,21 +64,10 @@ std::int64_t state_of(UpdateRule& rule, const Parameter& parameter) {
   return sum(state_bytes(rule));
 }
 
-// Of which strategies see where its blocks are, and nothing else.
-struct OnlyBlocks : Model {
-  torch::nn::Module& module() override { throw std::logic_error("not asked"); }
-  Batch make_batch(const BatchShape&) override { return {}; }
-  at::Tensor hidden_states(const Batch&) override { return {}; }
-  at::Tensor loss(at::Tensor, const Batch&) override { return {}; }
-  DefaultUpdateRule default_update_rule() const override { return DefaultUpdateRule::kAdam; }
-  std::vector<NamedLinear> linears() override { return {}; }
-  std::vector<std::string> block_paths() const override { return {"blocks"}; }
-};
-
 // As the strategy puts it into a recipe that had `before`.
 Rule rule_of(const std::string& strategy, const Values& given = {}, Rule before = nullptr) {
   const Offered offered = find(manifest::Kind::kStrategy, strategy);
-  OnlyBlocks model;
+  NoModel model({"blocks"});
   Recipe recipe;
   recipe.update_rule = std::move(before);
   offered.code().apply_strategy({strategy, offered.options(given)}, recipe, model);
