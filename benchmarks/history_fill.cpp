@@ -13,7 +13,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "reports/history/history.h"
+#include "reports/trends/history.h"
 
 namespace {
 
@@ -54,8 +54,8 @@ std::int64_t drift(std::int64_t run, std::int64_t place) {
   return epoch * 512 + static_cast<std::int64_t>(kind) * 3 * 1024 * 1024;
 }
 
-result::Memory memory_of(std::int64_t run, std::int64_t place) {
-  result::Memory memory;
+records::Memory memory_of(std::int64_t run, std::int64_t place) {
+  records::Memory memory;
   memory.peak_allocated_bytes = (2 + place % 9) * kGiB + 123'456'512 + drift(run, place);
   memory.peak_requested_bytes = memory.peak_allocated_bytes - 98'304;
   memory.peak_reserved_bytes = memory.peak_allocated_bytes / (2 << 20) * (2 << 20) + (64 << 20);
@@ -76,8 +76,8 @@ result::Memory memory_of(std::int64_t run, std::int64_t place) {
   return memory;
 }
 
-result::Throughput throughput_of(std::int64_t run, std::int64_t place) {
-  result::Throughput throughput;
+records::Throughput throughput_of(std::int64_t run, std::int64_t place) {
+  records::Throughput throughput;
   const auto noise =
       static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(run * 1009 + place)) % 1'000'000);
   const std::int64_t median = 40'000'000 + place * 1'000'000 + noise;
@@ -96,10 +96,10 @@ const char* model_of(std::int64_t place) {
   return kModels[place % 5];
 }
 
-result::CaseResult case_of(std::int64_t run, std::int64_t place, bool real) {
+records::CaseResult case_of(std::int64_t run, std::int64_t place, bool real) {
   static constexpr const char* kStacks[] = {"baseline", "foreach-off", "fused-in-backward", "lora",
                                             "checkpointing"};
-  result::CaseResult result;
+  records::CaseResult result;
   auto& spec = result.spec;
   spec.model.id = model_of(place);
   spec.strategies = {{kStacks[place / 5 % 5]}};
@@ -110,7 +110,7 @@ result::CaseResult case_of(std::int64_t run, std::int64_t place, bool real) {
             "/b" + std::to_string(spec.batch_size);
   spec.slug = "case-" + std::to_string(place);
   if (place % 10 == 3 && run % 50 == 20) {
-    result.status = result::Status::kOutOfMemory;
+    result.status = records::Status::kOutOfMemory;
     result.reason = "asked 2.000 GiB of what the card had not";
     return result;
   }
@@ -119,15 +119,15 @@ result::CaseResult case_of(std::int64_t run, std::int64_t place, bool real) {
     result.throughput = throughput_of(run, place);
   else
     result.emulation =
-        result::Emulation{"emulated:h100-80gb", {}, {{"cudnn engine workspace", 24}}};
+        records::Emulation{"emulated:h100-80gb", {}, {{"cudnn engine workspace", 24}}};
   result.ranks = {{0, result.memory, "cases/" + spec.slug + "/trace.sqlite"}};
   result.losses = {2.5, 2.4, 2.3};
   result.wall_ns = 3'000'000'000;
   return result;
 }
 
-result::Run run_of(std::int64_t run, std::int64_t runs, std::int64_t cases) {
-  result::Run made;
+records::Run run_of(std::int64_t run, std::int64_t runs, std::int64_t cases) {
+  records::Run made;
   made.title = "Nightly";
   made.suite = "nightly.toml";
   made.reference = "baseline";
@@ -147,7 +147,7 @@ result::Run run_of(std::int64_t run, std::int64_t runs, std::int64_t cases) {
   return made;
 }
 
-std::vector<analysis::CaseParts> parts_of(const result::Run& run, std::int64_t count) {
+std::vector<analysis::CaseParts> parts_of(const records::Run& run, std::int64_t count) {
   static constexpr const char* kPhases[] = {"build", "forward", "backward", "optimizer_step"};
   std::vector<analysis::CaseParts> all;
   for (const auto& result : run.cases) {
@@ -172,12 +172,12 @@ int main(int count, char** arguments) {
   const std::int64_t runs = std::atoll(arguments[2]), cases = std::atoll(arguments[3]);
   const std::int64_t parts = count > 4 ? std::atoll(arguments[4]) : 60;
   try {
-    auto history = history::History::open_to_write(arguments[1]);
+    auto history = trends::History::open_to_write(arguments[1]);
     const auto started = std::chrono::steady_clock::now();
     for (std::int64_t run = 0; run < runs; ++run) {
       const auto made = run_of(run, runs, cases);
-      history::Labels labels{run % 29 == 28 ? "try-<b>it</b>" : "main", commit_of(run), "passed",
-                             ""};
+      trends::Labels labels{run % 29 == 28 ? "try-<b>it</b>" : "main", commit_of(run), "passed",
+                            ""};
       if (run % 40 == 0 && run > 0) labels.verdict = "regressed";
       if (run % 40 == 1 && run > 40) {
         labels.verdict = "accepted";

@@ -5,7 +5,6 @@
 
 #include "support/synthetic_trace.h"
 #include "trace/alive.h"
-#include "trace/anatomy.h"
 #include "trace/chrome_export.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"

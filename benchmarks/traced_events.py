@@ -27,7 +27,7 @@ import ctypes, glob, json, os, sys, time, torch
 
 EVENTS = int(sys.argv[1])
 A_BLOCK = 3  # allocated, given back, free again
-EVENT = 3  # journal_format.h: Tag::kEvent; records of 64 bytes behind a header of 4096, which has their count at 8
+EVENT = 3  # journal.h: Tag::kEvent; records of 64 bytes behind a header of 4096, which has their count at 8
 
 def records():
     journals = glob.glob(os.path.join(os.environ.get("PEAKBENCH_TRACE_FOLDER", "none"), f"{os.getpid()}.journal"))

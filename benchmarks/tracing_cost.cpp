@@ -7,9 +7,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include "device/registry.h"
-#include "record/operator_labels.h"
-#include "record/recorder.h"
+#include "recording/device.h"
+#include "recording/operator_labels.h"
+#include "recording/recorder.h"
 
 namespace {
 
@@ -33,13 +33,13 @@ int main() {
   at::set_num_threads(1);
   const at::Tensor a = at::ones({1}), b = at::ones({1});
   const double untraced = fastest_ns_per_operator(a, b);
-  peakbench::device::DeviceRequest request;
-  request.device = peakbench::result::device_from("cpu");
-  auto device = peakbench::device::make_device(request);
+  peakbench::recording::DeviceRequest request;
+  request.device = peakbench::records::device_from("cpu");
+  auto device = peakbench::recording::make_device(request);
   auto* recorder =
-      new peakbench::record::Recorder("cpu", "cpu", false);  // lives as long as the process
+      new peakbench::recording::Recorder("cpu", "cpu", false);  // lives as long as the process
   device->trace(*recorder);
-  peakbench::record::install_operator_labels(*recorder);
+  peakbench::recording::install_operator_labels(*recorder);
   recorder->set_phase(peakbench::trace::Phase::kForward, 0);
   const double traced = fastest_ns_per_operator(a, b);
   std::printf(

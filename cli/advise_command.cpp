@@ -7,28 +7,27 @@
 #include <memory>
 #include <optional>
 
+#include "base/errors.h"
+#include "base/printable.h"
 #include "cli/advise_text.h"
 #include "cli/builds.h"
 #include "cli/commands.h"
-#include "cli/fit_progress.h"
 #include "cli/named_case.h"
 #include "cli/output_format.h"
-#include "cli/plugin_folders.h"
-#include "cli/scratch_folder.h"
+#include "cli/plugins.h"
+#include "cli/trials.h"
 #include "cli/worker.h"
-#include "errors/errors.h"
-#include "inventory/hook.h"
+#include "launch/devices.h"
 #include "launch/interrupt.h"
 #include "launch/together.h"
-#include "result/device.h"
-#include "result/run.h"
+#include "records/device.h"
+#include "records/run.h"
 #include "search/advise.h"
-#include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
 
-using result::CaseResult;
+using records::CaseResult;
 
 constexpr const char* kAdviseFooter = R"(Examples:
   peakbench advise results/vit
@@ -50,18 +49,18 @@ struct AdviseArguments {
 };
 
 bool can_be_advised(const CaseResult& result) {
-  return result.spec.kind == result::CaseKind::kStrategy &&
-         (result.status == result::Status::kOk || result.status == result::Status::kOutOfMemory);
+  return result.spec.kind == records::CaseKind::kStrategy &&
+         (result.status == records::Status::kOk || result.status == records::Status::kOutOfMemory);
 }
 
-const CaseResult& case_of(const result::Run& run, const AdviseArguments& arguments) {
+const CaseResult& case_of(const records::Run& run, const AdviseArguments& arguments) {
   const auto& result = named_case(
       run, {.run = arguments.run,
             .name = arguments.wanted,
             .serves = can_be_advised,
             .no_case = "no case of this run was measured with a stack of strategies; for a "
                        "program of yours, `peakbench train.py` names one thing to try"});
-  if (result.spec.kind != result::CaseKind::kStrategy)
+  if (result.spec.kind != records::CaseKind::kStrategy)
     throw ConfigError(
         fmt::format("{} is a program of yours: strategies are added to Peakbench's own models. "
                     "`peakbench train.py` names one thing to try for a program",
@@ -73,8 +72,8 @@ const CaseResult& case_of(const result::Run& run, const AdviseArguments& argumen
 }
 
 std::string device_of(const CaseResult& result, const AdviseArguments& arguments) {
-  if (!arguments.card.empty()) return result::emulated_device(arguments.card);
-  if (result::device_from(result.spec.device).kind != result::DeviceKind::kEmulated)
+  if (!arguments.card.empty()) return records::emulated_device(arguments.card);
+  if (records::device_from(result.spec.device).kind != records::DeviceKind::kEmulated)
     throw ConfigError(
         fmt::format("{} was measured on {}: strategies run on an emulated card; name one, like "
                     "--card h100-80gb",
@@ -89,11 +88,11 @@ std::int64_t longest_s(const CaseResult& now) {
 }
 
 // Strategies that do not come with the program.
-std::vector<std::string> of_others(const plan::Build& build) {
+std::vector<std::string> of_others(const planning::Build& build) {
   std::vector<std::string> ids;
   for (const auto& plugin : build.plugins.plugins) {
     const bool is_own = plugin.path.starts_with(build.worker->plugins + "/");
-    if (is_own || plugin.kind != manifest::Kind::kStrategy) continue;
+    if (is_own || plugin.kind != planning::Kind::kStrategy) continue;
     for (const auto& entry : plugin.entries) ids.push_back(entry.id);
   }
   return ids;
@@ -105,13 +104,13 @@ class AdviseCommand {
       : world_(world), arguments_(arguments) {}
 
   int go() {
-    const auto run = result::read_run(arguments_.run);
+    const auto run = records::read_run(arguments_.run);
     const auto& measured = case_of(run, arguments_);
     auto request = search::request_of(measured, run, device_of(measured, arguments_));
     const auto build =
         builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card}).front();
     // What is wrong is said before anything runs.
-    const auto runner = world_.make_runner(plan::make_plan(request, {&build, 1}));
+    const auto runner = world_.make_runner(planning::make_plan(request, {&build, 1}));
     const ScratchFolder scratch(std::filesystem::temp_directory_path());
     const launch::InterruptScope interrupts;
     ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
@@ -123,9 +122,9 @@ class AdviseCommand {
     };
     Advice advice;
     advice.id = measured.spec.id;
-    advice.ran_out = measured.status == result::Status::kOutOfMemory && arguments_.card.empty();
+    advice.ran_out = measured.status == records::Status::kOutOfMemory && arguments_.card.empty();
     advice.card =
-        result::card_text(result::device_from(request.lists.at(result::Axis::kDevice).front()));
+        records::card_text(records::device_from(request.lists.at(records::Axis::kDevice).front()));
     advice.now = attempt({""}).front();
     if (!advice.now.found) return tell_why_not(measured, advice.now);
     request.timeout_s = longest_s(*advice.now.found);

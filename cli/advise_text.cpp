@@ -8,15 +8,13 @@
 #include <set>
 #include <utility>
 
+#include "base/columns.h"
+#include "base/printable.h"
+#include "records/axes.h"
+#include "records/case_json.h"
 #include "reports/analysis/strategies_against.h"
 #include "reports/render/format.h"
 #include "reports/render/words.h"
-#include "reports/render/work_text.h"
-#include "result/axes.h"
-#include "result/case_json.h"
-#include "text/printable.h"
-#include "text/table.h"
-#include "text/wrapped.h"
 
 namespace peakbench::cli {
 namespace {
@@ -27,11 +25,11 @@ using search::WithStrategy;
 constexpr double kWorthTrying = 0.05;   // of the peak, of a part
 constexpr double kWorthSaying = 0.001;  // of the peak, of what is saved
 
-const result::Memory& memory_of(const WithStrategy& one) { return *one.found->memory; }
+const records::Memory& memory_of(const WithStrategy& one) { return *one.found->memory; }
 std::int64_t peak_of(const WithStrategy& one) { return memory_of(one).peak_allocated_bytes; }
 
 // Parts of a peak, the largest first.
-std::vector<std::pair<std::string, std::int64_t>> parts_of(const result::Memory& memory) {
+std::vector<std::pair<std::string, std::int64_t>> parts_of(const records::Memory& memory) {
   std::vector<std::pair<std::string, std::int64_t>> parts(memory.at_peak.begin(),
                                                           memory.at_peak.end());
   std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -52,13 +50,13 @@ analysis::Against against(const std::string& category, const std::string& phase)
   return {};
 }
 
-std::string training_words(const result::Equivalence& promise) {
+std::string training_words(const records::Equivalence& promise) {
   if (promise.different_problem) return "trains differently";
   if (promise.promise == "within_tolerance") return "equal within a tolerance";
   return "bit-identical";
 }
 
-std::string when(const result::Memory& memory) { return reports::phase_label(memory.peak_phase); }
+std::string when(const records::Memory& memory) { return reports::phase_label(memory.peak_phase); }
 
 // Those that ran, what saves most first.
 std::vector<const WithStrategy*> by_peak(const Advice& advice) {
@@ -115,14 +113,14 @@ std::string answer(const Advice& advice) {
   return text;
 }
 
-std::string largest_part(const result::Memory& memory) {
+std::string largest_part(const records::Memory& memory) {
   const auto parts = parts_of(memory);
   return parts.empty() ? ""
                        : fmt::format("{} {}", reports::category_label(parts.front().first),
                                      gib(parts.front().second));
 }
 
-std::string parts_line(const result::Memory& memory) {
+std::string parts_line(const records::Memory& memory) {
   std::vector<std::string> words;
   for (const auto& [category, bytes] : parts_of(memory))
     if (share(bytes, memory.peak_allocated_bytes) >= 0.01)
@@ -211,15 +209,15 @@ nlohmann::ordered_json json_of(const Advice& advice, const WithStrategy& one) {
   json["peak_phase"] = memory.peak_phase;
   json["peak_step"] = memory.peak_step;
   json["at_peak"] = memory.at_peak;
-  json["work"] = result::optional_to_json(one.found->work);
-  if (const auto* verdict = result::verdict_of(*one.found))
-    json["verdict"] = result::verdict_word(verdict->kind);
+  json["work"] = records::optional_to_json(one.found->work);
+  if (const auto* verdict = records::verdict_of(*one.found))
+    json["verdict"] = records::verdict_word(verdict->kind);
   return json;
 }
 
 }  // namespace
 
-std::vector<std::string> strategies_to_try(const result::CaseResult& now,
+std::vector<std::string> strategies_to_try(const records::CaseResult& now,
                                            const std::vector<std::string>& more) {
   std::vector<std::string> found;
   std::set<std::string> known;
@@ -240,10 +238,10 @@ std::string advice_text(const Advice& advice, int width) {
   text += table_of(advice, width) + costs(advice, width) + others(advice, width);
   std::vector<std::string> doubtful;
   const auto look = [&](const WithStrategy& one) {
-    const auto* verdict = one.found ? result::verdict_of(*one.found) : nullptr;
-    if (verdict != nullptr && verdict->kind != result::VerdictKind::exact)
+    const auto* verdict = one.found ? records::verdict_of(*one.found) : nullptr;
+    if (verdict != nullptr && verdict->kind != records::VerdictKind::exact)
       doubtful.push_back(fmt::format("{} ({})", one.id.empty() ? "as it is" : one.id,
-                                     result::verdict_word(verdict->kind)));
+                                     records::verdict_word(verdict->kind)));
   };
   look(advice.now);
   for (const auto& one : advice.tried) look(one);

@@ -19,7 +19,7 @@ struct Advice {
 
 // The strategies that are meant for the parts that hold most of the peak, those of the largest part
 // first, then `more`, of which nobody says what they are meant for; none that is in the stack.
-std::vector<std::string> strategies_to_try(const result::CaseResult& now,
+std::vector<std::string> strategies_to_try(const records::CaseResult& now,
                                            const std::vector<std::string>& more);
 
 // The answer in a sentence first; what the peak is; a line a strategy, what saves most first; those

@@ -9,24 +9,23 @@
 #include <memory>
 #include <utility>
 
+#include "base/errors.h"
 #include "cli/commands.h"
 #include "cli/worker.h"
-#include "cli/workers_build.h"
-#include "errors/errors.h"
-#include "inventory/hook.h"
-#include "launch/host.h"
-#include "result/axes.h"
-#include "workers/choose.h"
+#include "launch/devices.h"
+#include "launch/machine.h"
+#include "launch/worker_choice.h"
+#include "records/axes.h"
 
 namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using manifest::Worker;
-using result::Axis;
+using planning::Worker;
+using records::Axis;
 
-plan::Build build_of(Worker worker, manifest::Found plugins, const BuildOptions& options) {
-  plan::Build build;
+planning::Build build_of(Worker worker, planning::Found plugins, const BuildOptions& options) {
+  planning::Build build;
   build.devices = options.devices(worker);
   build.plugins = std::move(plugins);
   build.worker = std::make_shared<const Worker>(std::move(worker));
@@ -34,16 +33,16 @@ plan::Build build_of(Worker worker, manifest::Found plugins, const BuildOptions&
 }
 
 // 2.15.0, and 2.15.0+cu132 where another of them is of that release.
-void name_by_release(std::vector<plan::Build>& builds) {
-  const auto version = [](const plan::Build& one) { return libtorch_version(*one.worker); };
-  const auto release = [&](const plan::Build& one) { return workers::release_of(version(one)); };
+void name_by_release(std::vector<planning::Build>& builds) {
+  const auto version = [](const planning::Build& one) { return libtorch_version(*one.worker); };
+  const auto release = [&](const planning::Build& one) { return launch::release_of(version(one)); };
   for (auto& one : builds) {
     const auto of_it = std::ranges::count(builds, release(one), release);
     one.torch = of_it == 1 ? release(one) : version(one);
   }
 }
 
-void check_different(const std::vector<plan::Build>& builds,
+void check_different(const std::vector<planning::Build>& builds,
                      const std::vector<std::string>& releases) {
   for (std::size_t i = 0; i < builds.size(); ++i)
     for (std::size_t other = 0; other < i; ++other)
@@ -54,9 +53,9 @@ void check_different(const std::vector<plan::Build>& builds,
 
 // What programs import: the environment's, where it is of that release.
 void give_release(World& world, const std::string& release, const BuildOptions& options,
-                  const workers::TorchFound& environment, plan::Build& build) {
-  if (environment.torch && options.requirements.empty() && release != workers::kNewest &&
-      manifest::is_start_of(release, environment.torch->version)) {
+                  const launch::TorchFound& environment, planning::Build& build) {
+  if (environment.torch && options.requirements.empty() && release != launch::kNewest &&
+      planning::is_start_of(release, environment.torch->version)) {
     build.torch = environment.torch->version;
   } else if (!options.installs) {
     build.torch = release;
@@ -73,12 +72,13 @@ void give_release(World& world, const std::string& release, const BuildOptions& 
     if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0')
       build.python_path += std::string(":") + before;
   }
-  build.torch = workers::release_of(build.torch);
+  build.torch = launch::release_of(build.torch);
 }
 
-std::vector<plan::Build> of_releases(World& world, const std::vector<std::string>& releases,
-                                     const plan::Request& request, const BuildOptions& options) {
-  std::vector<plan::Build> builds;
+std::vector<planning::Build> of_releases(World& world, const std::vector<std::string>& releases,
+                                         const planning::Request& request,
+                                         const BuildOptions& options) {
+  std::vector<planning::Build> builds;
   for (const auto& release : releases) {
     const auto worker = worker_for(world, {release, kTorchOption});
     auto& build = builds.emplace_back(
@@ -89,7 +89,7 @@ std::vector<plan::Build> of_releases(World& world, const std::vector<std::string
   check_different(builds, releases);
   // Programs of a suite import the very release that the worker loads.
   if (request.programs.empty()) return builds;
-  const auto environment = workers::torch_of_environment();
+  const auto environment = launch::torch_of_environment();
   for (auto& build : builds) {
     const auto name = build.torch;
     give_release(world, name, options, environment, build);
@@ -154,13 +154,14 @@ std::vector<std::string> names_of(const std::vector<AskedBuild>& asked) {
   return names;
 }
 
-std::vector<plan::Build> of_folders(World& world, const std::vector<std::string>& folders,
-                                    const plan::Request& request, const BuildOptions& options) {
+std::vector<planning::Build> of_folders(World& world, const std::vector<std::string>& folders,
+                                        const planning::Request& request,
+                                        const BuildOptions& options) {
   std::vector<AskedBuild> asked;
   std::ranges::transform(folders, std::back_inserter(asked), asked_build);
-  std::vector<plan::Build> builds;
+  std::vector<planning::Build> builds;
   for (const auto& one : asked) {
-    const auto worker = workers::worker_in_build(one.folder, launch::peakbench_version());
+    const auto worker = launch::worker_in_build(one.folder, launch::peakbench_version());
     auto plugins = request.plugins;
     for (const auto& folder : one.plugins) plugins.emplace_back(folder, "--build");
     builds.push_back(
@@ -176,8 +177,8 @@ std::vector<plan::Build> of_folders(World& world, const std::vector<std::string>
 
 }  // namespace
 
-std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
-                                    const BuildOptions& options) {
+std::vector<planning::Build> builds_for(World& world, const planning::Request& request,
+                                        const BuildOptions& options) {
   const auto& releases = request.lists.at(Axis::kTorch);
   const auto& folders = request.lists.at(Axis::kBuild);
   if (!releases.empty() && !folders.empty())
@@ -195,18 +196,18 @@ std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
   return builds;
 }
 
-plan::DeviceHook any_card(const Worker& worker) { return inventory::device_hook("", worker); }
+planning::DeviceHook any_card(const Worker& worker) { return launch::device_hook("", worker); }
 
-std::vector<plan::Build> builds_for_programs(World& world, const plan::Request& request,
-                                             const BuildOptions& options) {
+std::vector<planning::Build> builds_for_programs(World& world, const planning::Request& request,
+                                                 const BuildOptions& options) {
   if (!request.lists.at(Axis::kBuild).empty())
     throw ConfigError("--build: a program has no worker; leave it out, or name a --model");
   const auto& releases = request.lists.at(Axis::kTorch);
-  if (releases.empty()) return {build_of(manifest::no_worker(), {}, options)};
-  const auto environment = workers::torch_of_environment();
-  std::vector<plan::Build> builds;
+  if (releases.empty()) return {build_of(planning::no_worker(), {}, options)};
+  const auto environment = launch::torch_of_environment();
+  std::vector<planning::Build> builds;
   for (const auto& release : releases) {
-    auto& build = builds.emplace_back(build_of(manifest::no_worker(), {}, options));
+    auto& build = builds.emplace_back(build_of(planning::no_worker(), {}, options));
     give_release(world, release, options, environment, build);
   }
   check_different(builds, releases);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/program.h"
-#include "plan/plan.h"
+#include "planning/plan.h"
 
 namespace peakbench::cli {
 
@@ -16,22 +16,22 @@ struct BuildOptions {
   std::string requirements = {};          // --requirements
   bool installs = true;                   // not: a release that is not there has no packages
   // The devices that a worker can use.
-  std::function<plan::DeviceHook(const manifest::Worker&)> devices;
+  std::function<planning::DeviceHook(const planning::Worker&)> devices;
 };
 
 // With the plugins that are for each, and what tells them apart where there are several. A worker
 // is compiled where none is there for the environment's PyTorch and no other was asked for. Throws
 // ConfigError: no such release or build, a worker or a plugin that cannot be used, two names for
 // one, --torch beside --build.
-std::vector<plan::Build> builds_for(World& world, const plan::Request& request,
-                                    const BuildOptions& options);
+std::vector<planning::Build> builds_for(World& world, const planning::Request& request,
+                                        const BuildOptions& options);
 
 // All that are emulated, and those of this machine; `auto` is the default card.
-plan::DeviceHook any_card(const manifest::Worker& worker);
+planning::DeviceHook any_card(const planning::Worker& worker);
 
 // For programs alone, which import the PyTorch of their Python, or one of --torch: the
 // environment's, else one that is installed in the cache. Throws ConfigError; Interrupted.
-std::vector<plan::Build> builds_for_programs(World& world, const plan::Request& request,
-                                             const BuildOptions& options);
+std::vector<planning::Build> builds_for_programs(World& world, const planning::Request& request,
+                                                 const BuildOptions& options);
 
 }  // namespace peakbench::cli

@@ -10,28 +10,28 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/accepted_figures.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/printable.h"
+#include "cli/check_findings.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cli/output_format.h"
 #include "cli/plugin_check.h"
 #include "cli/worker.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "launch/host.h"
-#include "manifest/manifest.h"
-#include "plan/catalogue.h"
-#include "plan/stack.h"
+#include "launch/machine.h"
+#include "planning/catalogue.h"
+#include "planning/manifest.h"
+#include "planning/stack.h"
+#include "records/device.h"
+#include "records/run.h"
 #include "reports/render/text.h"
-#include "result/device.h"
-#include "result/run.h"
-#include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using manifest::Kind;
+using planning::Kind;
 
 constexpr const char* kCheckFooter = R"(Examples:
   peakbench check build
@@ -98,15 +98,15 @@ class CheckCommand {
     if (arguments_.is_quick()) return quick();
     CheckRuns runs;
     if (!checked_.empty()) {
-      const std::vector<std::pair<Part, result::Run*>> parts{{card(), &runs.card},
-                                                             {options(), &runs.options},
-                                                             {again(), &runs.again},
-                                                             {longer(), &runs.longer},
-                                                             {cpu(), &runs.cpu}};
+      const std::vector<std::pair<Part, records::Run*>> parts{{card(), &runs.card},
+                                                              {options(), &runs.options},
+                                                              {again(), &runs.again},
+                                                              {longer(), &runs.longer},
+                                                              {cpu(), &runs.cpu}};
       for (const auto& [part, run] : parts) {
         if (part.models.empty()) continue;
         if (const int code = run_part(part); code != kDone && code != kEveryCaseFailed) return code;
-        *run = result::read_run(folder_of(part));
+        *run = records::read_run(folder_of(part));
       }
     }
     for (const auto& one : checked_) {
@@ -136,7 +136,7 @@ class CheckCommand {
 
   void look() {
     const auto& worker = worker_of(world_);
-    ours_ = manifest::discover({manifest::Folder(folder_, "check")}, worker.stamp);
+    ours_ = planning::discover({planning::Folder(folder_, "check")}, worker.stamp);
     if (plugins_ != folder_) {
       std::erase_if(ours_.plugins, [&](const auto& one) { return one.path != plugins_; });
       std::erase_if(ours_.problems, [&](const auto& one) { return !one.starts_with(plugins_); });
@@ -231,9 +231,9 @@ class CheckCommand {
   static bool is_promised(const Checked& one) {
     return one.kind == Kind::kStrategy && one.entry->promise != "different_problem";
   }
-  bool is_reference(const manifest::Entry& other) const {
+  bool is_reference(const planning::Entry& other) const {
     return std::ranges::any_of(checked_, [&](const Checked& one) {
-      return is_promised(one) && plan::conflict_between(*one.entry, other).empty();
+      return is_promised(one) && planning::conflict_between(*one.entry, other).empty();
     });
   }
 
@@ -242,12 +242,12 @@ class CheckCommand {
     std::int64_t steps = 3;
     for (const auto& one : checked_)
       if (one.entry->period)  // only of strategies
-        steps =
-            std::max(steps, manifest::period_of(*one.entry, plan::default_options(*one.entry)) + 1);
+        steps = std::max(
+            steps, planning::period_of(*one.entry, planning::default_options(*one.entry)) + 1);
     return steps;
   }
 
-  std::string emulated() const { return result::emulated_device(arguments_.card); }
+  std::string emulated() const { return records::emulated_device(arguments_.card); }
 
   Part card() const { return {"card", emulated(), models(), stacked(), steps()}; }
   Part again() const { return {"again", emulated(), models(), alone(), steps()}; }
@@ -279,9 +279,9 @@ class CheckCommand {
   bool has_sequences(const Part& part) const {
     return std::ranges::any_of(part.models, [&](const std::string& text) {
       const auto id = text.substr(0, text.find(','));
-      return std::ranges::any_of(all_.plugins, [&](const manifest::Plugin& plugin) {
+      return std::ranges::any_of(all_.plugins, [&](const planning::Plugin& plugin) {
         return plugin.kind == Kind::kModel &&
-               std::ranges::any_of(plugin.entries, [&](const manifest::Entry& entry) {
+               std::ranges::any_of(plugin.entries, [&](const planning::Entry& entry) {
                  return entry.id == id && entry.has_sequence;
                });
       });
@@ -342,7 +342,7 @@ class CheckCommand {
       part.strategies.insert(part.strategies.end(), {"fused-in-backward", "checkpointing"});
     if (findings_.empty()) {
       if (const int code = run_part(part); code != kDone && code != kEveryCaseFailed) return code;
-      const auto run = result::read_run(folder_of(part));
+      const auto run = records::read_run(folder_of(part));
       findings_.push_back(finding_of_test(name(), run, arguments_.promise));
       if (!arguments_.promise && all_passed(findings_)) findings_.push_back(accepted_bytes(run));
     }
@@ -350,7 +350,7 @@ class CheckCommand {
                 "The run: " + folder_of(part));
   }
 
-  Finding accepted_bytes(const result::Run& run) const {
+  Finding accepted_bytes(const records::Run& run) const {
     Finding finding{name(), "bytes", Answer::kPassed, "as accepted in " + arguments_.expect, {}};
     if (accepts()) {
       files::write_json_file(arguments_.expect, figures_of(run));
@@ -371,7 +371,7 @@ class CheckCommand {
             "build",
             Answer::kPassed,
             fmt::format("manifest valid; built for LibTorch {} and SDK revision {}",
-                        worker_of(world_).stamp.libtorch_version, manifest::kSdkRevision),
+                        worker_of(world_).stamp.libtorch_version, planning::kSdkRevision),
             {}};
   }
 
@@ -420,9 +420,9 @@ class CheckCommand {
   // What is checked, and the folder that has it.
   std::string plugins_, folder_;
   nlohmann::json accepted_;
-  manifest::Found ours_, all_;
+  planning::Found ours_, all_;
   std::vector<Checked> checked_;                // points into all_
-  std::vector<const manifest::Entry*> others_;  // strategies that are not checked
+  std::vector<const planning::Entry*> others_;  // strategies that are not checked
   std::vector<Finding> findings_;
   std::string out_;
 };

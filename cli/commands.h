@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/program.h"
-#include "manifest/manifest.h"
-#include "manifest/worker.h"
+#include "planning/manifest.h"
+#include "planning/worker.h"
 
 namespace peakbench::cli {
 
@@ -60,11 +60,11 @@ int complete(const CLI::App& app, World& world, const std::vector<std::string>& 
 // Our own plugins, those in folders that were typed, and in those that the environment and a suite
 // name; what is wrong with a plugin is told on `err`. Throws ConfigError: a folder is missing or
 // holds none.
-manifest::Found find_plugins(World& world, const std::vector<std::string>& typed,
-                             const std::vector<manifest::Folder>& of_suite = {});
+planning::Found find_plugins(World& world, const std::vector<std::string>& typed,
+                             const std::vector<planning::Folder>& of_suite = {});
 // The same of another worker than a run's.
-manifest::Found find_plugins(World& world, const manifest::Worker& worker,
+planning::Found find_plugins(World& world, const planning::Worker& worker,
                              const std::vector<std::string>& typed,
-                             const std::vector<manifest::Folder>& of_suite = {});
+                             const std::vector<planning::Folder>& of_suite = {});
 
 }  // namespace peakbench::cli

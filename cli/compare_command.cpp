@@ -1,11 +1,152 @@
-// `peakbench compare`: one run against another. Says what differs and judges nothing.
+#include "cli/compare_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
 #include <memory>
 
+#include "base/atomic_file.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "cli/commands.h"
-#include "cli/gate_arguments.h"
-#include "json/json_text.h"
+#include "cli/option_values.h"
+#include "programs/run_folder.h"
+#include "reports/compare/gate.h"
+#include "reports/compare/render.h"
+#include "reports/render/words.h"
+#include "reports/trends/source.h"
 
 namespace peakbench::cli {
+namespace {
+
+using analysis::Source;
+
+void add_policy(CLI::App& command, ComparisonArguments& arguments) {
+  const std::string group = "Policy (default: the suite's table `gate`, else the defaults below)";
+  const auto add = [&](const std::string& option, const std::string& key, const std::string& words,
+                       const std::string& type) {
+    command
+        .add_option_function<std::string>(
+            option, [&arguments, key](const std::string& text) { arguments.policy[key] = text; },
+            words)
+        ->type_name(type)
+        ->group(group);
+  };
+  add("--requested", "requested",
+      "Allowed increase of the requested bytes: 0 (default), 512, 1MiB, 0.5%", "SIZE|PART");
+  add("--allocated", "allocated",
+      "Allowed increase of the allocated bytes: 0 (default), 1MiB, 0.5%", "SIZE|PART");
+  add("--reserved", "reserved", "Allowed increase of the reserved bytes: 2% (default), 20MiB",
+      "SIZE|PART");
+  add("--throughput", "throughput", "Allowed slowdown: 2% (default); off: ignore times",
+      "PART|off");
+  add("--false-alarms", "false_alarms",
+      "Rate of false alarms: how often an equally fast build may be called worse: 1% (default)",
+      "PART");
+  add("--failed", "failed", "If a case no longer ends ok: fail (default) or pass", "fail|pass");
+  add("--missing", "missing", "If a case of BASE is missing in NEW: fail (default) or pass",
+      "fail|pass");
+  add("--verdict", "verdict",
+      "If the verdict of an emulated case became weaker (exact > exact if > a bound > unreliable): "
+      "fail (default) or pass",
+      "fail|pass");
+  add("--phases", "phases",
+      "If the maximum of a phase grew: fail (default); pass: check the peak only", "fail|pass");
+}
+
+compare::Policy policy_for(const ComparisonArguments& arguments, const analysis::Source& base,
+                           const analysis::Source& now) {
+  auto policy = compare::policy_of(base, now);
+  for (const auto& [key, text] : arguments.policy) {
+    auto option = "--" + key;
+    if (key == "false_alarms") option = "--false-alarms";
+    records::set_gate(policy, key, text, option);
+  }
+  return policy;
+}
+
+}  // namespace
+
+void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
+  command
+      .add_option("base", arguments.base,
+                  "Run to compare with: its folder, its run.json, history:main@latest, or a file "
+                  "of `peakbench emulate --json`")
+      ->required()
+      ->type_name("BASE");
+  command.add_option("new", arguments.now, "New run, given like BASE")
+      ->required()
+      ->type_name("NEW");
+  command
+      .add_option(
+          "--history", arguments.history,
+          "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)")
+      ->type_name("FILE");
+  command.add_flag("--json", arguments.json,
+                   "Print the comparison as JSON (docs/how-to/compare.md)");
+  add_repeated(command, "-f,--format", arguments.formats,
+               "Formats of the pages in --out: html, markdown, json, text (default: html and "
+               "markdown); csv: print the figures as CSV",
+               "NAME[,NAME]");
+  command.add_option("-o,--out", arguments.out, "Folder of the pages")->type_name("DIR");
+  command
+      .add_option("--templates", arguments.templates,
+                  "Folder with templates that replace the bundled ones, file by file")
+      ->type_name("DIR");
+  add_policy(command, arguments);
+}
+
+bool prints_csv(const ComparisonArguments& arguments) {
+  return arguments.formats == std::vector<std::string>{"csv"} && arguments.out.empty();
+}
+
+namespace {
+
+Source read_side(const std::string& named, const std::string& history) {
+  auto program = programs::read_emulated_json(named);
+  if (!program) return trends::read_source(named, history);
+  Source source;
+  source.run = std::move(program->run);
+  source.lines = std::move(program->lines);
+  source.label = named;
+  source.peaks_only = true;
+  return source;
+}
+
+}  // namespace
+
+Compared compare_runs(const ComparisonArguments& arguments) {
+  if (!arguments.formats.empty() && !prints_csv(arguments) && arguments.out.empty())
+    throw ConfigError("--format needs --out DIR: the folder that the pages are written to");
+  const auto file = trends::history_file(arguments.history);
+  Compared compared{read_side(arguments.base, file), read_side(arguments.now, file), {}};
+  compared.comparison = compare::compare(compared.base, compared.now,
+                                         policy_for(arguments, compared.base, compared.now));
+  return compared;
+}
+
+std::vector<std::string> write_pages(const World& world, const ComparisonArguments& arguments,
+                                     const Compared& compared,
+                                     const std::optional<compare::GateNote>& gate,
+                                     const nlohmann::ordered_json& json) {
+  if (arguments.out.empty()) return {};
+  compare::PageOptions options;
+  if (!arguments.formats.empty())
+    options.formats = split_values(arguments.formats, false, "--format");
+  options.output_directory = arguments.out;
+  options.template_directory = arguments.templates;
+  options.builtin_template_directory = world.places.templates;
+  options.gate = gate;
+  options.json = json;
+  return compare::write_pages(compared.base, compared.now, compared.comparison, options);
+}
+
+// `peakbench compare`: one run against another. Says what differs and judges nothing.
+
 namespace {
 
 constexpr const char* kCompareFooter = R"(Examples:
@@ -41,6 +182,124 @@ Command add_compare(CLI::App& app, World& world) {
   const auto arguments = std::make_shared<ComparisonArguments>();
   add_comparison_options(*command, *arguments);
   return [&world, arguments] { return show(world, *arguments); };
+}
+
+// `peakbench gate`: a comparison judged, for continuous integration.
+
+namespace {
+
+constexpr const char* kGateFooter = R"(Examples:
+  peakbench gate results/main results/change
+  peakbench gate history:main@good results/change --junit gate.xml --out comparison
+  peakbench gate results/main results/change --allocated 1MiB --reserved 5% --throughput off
+The policy is the table `gate` of the suite that NEW was run with (docs/how-to/compare.md). By default, one more
+byte requested or allocated, at the peak or in any phase, is a regression.
+Exit codes: 0 passed; 2 unusable input, a case of another card, no case to compare, or a figure that
+differs under another PyTorch, driver or number of steps; 4 regression: memory or step time is worse; 5 a
+case failed or is missing. If several apply: 2, then 5, then 4.)";
+
+struct GateArguments {
+  ComparisonArguments comparison;
+  std::string junit, summary;
+  bool allow_nothing = false;
+};
+
+// Others write to a job's summary, too: it is added to. A failure leaves it as it was.
+void append(const std::string& path, const std::string& bytes) {
+  const bool was_there = files::is_there(path);
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+  if (file < 0) files::cannot_write(path, errno);
+  const auto size = lseek(file, 0, SEEK_END);
+  const auto take_back = [&] {
+    if (!was_there)
+      unlink(path.c_str());
+    else if (size >= 0 && ftruncate(file, size) != 0)
+      return;  // no more can be done: what failed is said
+  };
+  try {
+    files::write_all(file, bytes, path);
+  } catch (const ConfigError&) {
+    take_back();
+    close(file);
+    throw;
+  }
+  close(file);
+}
+
+compare::GateNote note_of(const compare::Decision& decision) {
+  compare::GateNote note;
+  note.passed = decision.outcome == compare::Outcome::kPassed;
+  note.label = reports::spaced(to_string(decision.outcome));
+  for (const auto& finding : decision.findings) note.findings.push_back(headline(finding));
+  return note;
+}
+
+class GateCommand {
+ public:
+  GateCommand(World& world, const GateArguments& arguments)
+      : world_(world), arguments_(arguments) {}
+
+  int go() {
+    const auto& arguments = arguments_.comparison;
+    const auto compared = compare_runs(arguments);
+    const auto decision = compare::decide(compared.comparison, arguments_.allow_nothing);
+    const auto json = compare::to_json(compared.comparison, decision);
+    const auto note = note_of(decision);
+    const auto written = write_pages(world_, arguments, compared, note, json);
+    write_junit(compared, decision);
+    write_summary(compared, note);
+    if (arguments.json) {
+      world_.out << json_text(json);
+    } else if (prints_csv(arguments)) {
+      world_.out << compare::to_csv(compared.comparison);
+    } else {
+      world_.out << compare::to_text(compared.comparison, world_.out_width) << "\n"
+                 << compare::to_text(decision, world_.out_width);
+      for (const auto& path : written) world_.out << path << "\n";
+    }
+    return decision.exit_code();
+  }
+
+ private:
+  void write_junit(const Compared& compared, const compare::Decision& decision) {
+    if (arguments_.junit.empty()) return;
+    files::write_file_atomically(
+        arguments_.junit, compare::junit(compared.comparison, decision,
+                                         arguments_.comparison.templates, world_.places.templates));
+  }
+
+  void write_summary(const Compared& compared, const compare::GateNote& note) {
+    if (arguments_.summary.empty()) return;
+    compare::PageOptions options;
+    options.template_directory = arguments_.comparison.templates;
+    options.builtin_template_directory = world_.places.templates;
+    options.gate = note;
+    append(arguments_.summary, compare::render_markdown(compared.comparison, options) + "\n");
+  }
+
+  World& world_;
+  const GateArguments& arguments_;
+};
+
+}  // namespace
+
+Command add_gate(CLI::App& app, World& world) {
+  auto* command =
+      app.add_subcommand("gate", "Check a new run for regressions, for continuous integration");
+  command->footer(kGateFooter);
+  const auto arguments = std::make_shared<GateArguments>();
+  add_comparison_options(*command, arguments->comparison);
+  command->add_option("--junit", arguments->junit, "Write JUnit XML with one test case per case")
+      ->type_name("FILE");
+  command->add_flag("--allow-nothing", arguments->allow_nothing,
+                    "Pass even if no case ended ok in both runs (otherwise exit code 2); the runs "
+                    "must still share a case");
+  command
+      ->add_option("--summary", arguments->summary,
+                   "Append the Markdown page to this file (default: $GITHUB_STEP_SUMMARY)")
+      ->envname("GITHUB_STEP_SUMMARY")
+      ->type_name("FILE");
+  return [&world, arguments] { return GateCommand(world, *arguments).go(); };
 }
 
 }  // namespace peakbench::cli

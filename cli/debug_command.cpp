@@ -8,24 +8,23 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "base/printable.h"
 #include "cli/builds.h"
-#include "cli/bundled_suites.h"
 #include "cli/commands.h"
 #include "cli/named_case.h"
 #include "cli/run_arguments.h"
+#include "cli/run_command.h"
 #include "cli/worker.h"
-#include "errors/errors.h"
-#include "errors/host_limits.h"
-#include "files/file.h"
-#include "inventory/hook.h"
+#include "host/command.h"
 #include "launch/case.h"
-#include "launch/debugger.h"
-#include "process/find_program.h"
+#include "launch/devices.h"
+#include "launch/worker_process.h"
+#include "records/run.h"
+#include "records/run_files.h"
 #include "reports/render/text.h"
-#include "result/case_files.h"
-#include "result/run.h"
-#include "text/nearest.h"
-#include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -111,17 +110,17 @@ class DebugCommand {
   BuildOptions build_options() const {
     return {.plugins = arguments_.run.plugins,
             .installs = false,
-            .devices = [this](const manifest::Worker& worker) {
-              return inventory::device_hook(arguments_.run.card, worker);
+            .devices = [this](const planning::Worker& worker) {
+              return launch::device_hook(arguments_.run.card, worker);
             }};
   }
 
   // The one that the run measured the case with, unless another was named.
-  manifest::Worker worker_for_case(const result::CaseSpec& spec) const {
-    plan::Request request;
+  planning::Worker worker_for_case(const records::CaseSpec& spec) const {
+    planning::Request request;
     for (const auto& [axis, texts] : arguments_.run.cases) request.lists[axis] = texts;
-    auto &releases = request.lists[result::Axis::kTorch],
-         &folders = request.lists[result::Axis::kBuild];
+    auto &releases = request.lists[records::Axis::kTorch],
+         &folders = request.lists[records::Axis::kBuild];
     if (!spec.build.empty() && folders.empty())
       throw ConfigError(
           fmt::format("{}: its run has several builds; name its folder: --build DIR", spec.id));
@@ -142,12 +141,12 @@ class DebugCommand {
   }
 
   launch::WorkerOrder of_run(const std::string& run_folder) const {
-    const auto run = result::read_run(run_folder);
-    std::vector<const result::CaseResult*> cases;
+    const auto run = records::read_run(run_folder);
+    std::vector<const records::CaseResult*> cases;
     for (const auto& one : run.cases) cases.push_back(&one);
     const auto& found = choose(cases, arguments_.wanted, run_folder + ": ");
-    const auto job = (fs::path(run_folder) / result::case_folder(found.spec.slug) /
-                      name_of(result::CaseFile::kMemoryJob))
+    const auto job = (fs::path(run_folder) / records::case_folder(found.spec.slug) /
+                      name_of(records::CaseFile::kMemoryJob))
                          .string();
     if (!files::is_there(job))
       throw ConfigError(
@@ -161,15 +160,15 @@ class DebugCommand {
     auto request = make_request(arguments_.run);
     request.ablation = false;
     const auto builds = builds_for(world_, request, build_options());
-    const auto plan = plan::make_plan(request, builds);
-    std::vector<const plan::PlannedCase*> cases;
+    const auto plan = planning::make_plan(request, builds);
+    std::vector<const planning::PlannedCase*> cases;
     for (const auto& one : plan.cases) cases.push_back(&one);
     const auto& found = choose(cases, arguments_.wanted, "");
     if (found.decided)
       throw ConfigError(fmt::format("{} is not run: {}: {}", found.spec.id,
                                     to_string(*found.decided), found.reason));
     const launch::CaseOrder order{&found, &plan.request, folder(), {}};
-    return launch::make_order(order, result::JobMode::kMemory).workers.front();
+    return launch::make_order(order, records::JobMode::kMemory).workers.front();
   }
 
   World& world_;

@@ -6,24 +6,24 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/columns.h"
+#include "base/errors.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/entries.h"
+#include "cli/plugins.h"
 #include "cli/worker.h"
-#include "errors/errors.h"
-#include "json/json_text.h"
-#include "plan/catalogue.h"
-#include "plan/stack.h"
+#include "planning/catalogue.h"
+#include "planning/stack.h"
 #include "reports/analysis/strategies_against.h"
 #include "reports/render/format.h"
-#include "text/printable.h"
-#include "text/wrapped.h"
 
 namespace peakbench::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using manifest::Entry;
-using manifest::Kind;
+using planning::Entry;
+using planning::Kind;
 
 constexpr const char* kDescribeFooter = R"(Examples:
   peakbench describe lora
@@ -49,7 +49,7 @@ Company company_of(const Entry& entry, const std::vector<Listed>& all) {
   for (const auto& listed : all) {
     const Entry& other = *listed.entry;
     if (other.id == entry.id || other.id == "baseline" || entry.id == "baseline") continue;
-    const auto conflict = plan::conflict_between(entry, other);
+    const auto conflict = planning::conflict_between(entry, other);
     if (conflict.empty())
       company.with.push_back(other.id);
     else
@@ -197,7 +197,7 @@ int run(World& world, const DescribeArguments& arguments) {
                                  : describe_model(*model, world.out_width));
     return kDone;
   }
-  const plan::Catalogue catalogue(found);
+  const planning::Catalogue catalogue(found);
   const auto& offer = catalogue.find(Kind::kStrategy, arguments.id);
   const Listed listed{offer.entry, offer.path};
   if (arguments.json)

@@ -1,40 +1,72 @@
-// `peakbench doctor`: is everything there that a run needs, and if not, what to do.
+#include "cli/doctor_command.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/axis_options.h"
+#include "base/columns.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/doctor_context.h"
-#include "cli/plugin_folders.h"
+#include "cli/option_values.h"
+#include "cli/plugins.h"
 #include "cli/worker.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "host/card.h"
-#include "inventory/ask_worker.h"
-#include "inventory/driver.h"
-#include "inventory/found.h"
-#include "json/json_text.h"
-#include "launch/device_environment.h"
-#include "launch/host.h"
-#include "launch/worker_torch.h"
+#include "emulator/host/card.h"
+#include "host/command.h"
+#include "launch/devices.h"
+#include "launch/machine.h"
+#include "launch/worker_choice.h"
+#include "launch/worker_environment.h"
+#include "launch/worker_process.h"
+#include "programs/python_functions.h"
+#include "records/device.h"
 #include "reports/render/format.h"
-#include "reports/report/charts.h"
-#include "reports/report/report.h"
-#include "result/device.h"
-#include "text/printable.h"
-#include "text/wrapped.h"
+#include "reports/run/report.h"
 
 namespace peakbench::cli {
 namespace {
 
+constexpr std::chrono::minutes kPatience{10};  // it imports PyTorch, and trains
+
+}  // namespace
+
+int measure_context(World& world, const ContextArguments& arguments) {
+  const auto interpreter = launch::torch_of_environment().python;
+  if (interpreter.empty())
+    throw ConfigError(
+        "there is no python3 or python on PATH; install Python, or name yours in "
+        "PEAKBENCH_PYTHON");
+  auto words = process::python_module(interpreter, "peakbench.context");
+  words.insert(words.end(), {"--device", std::to_string(arguments.device)});
+  if (!arguments.to.empty()) words.insert(words.end(), {"--to", arguments.to});
+  if (arguments.json) words.emplace_back("--json");
+  const auto said = process::ask_command({.arguments = words, .patience = kPatience});
+  if (said.ok()) {
+    world.out << said.out;
+    return kDone;
+  }
+  // One sentence of ours, or of Python before it came so far.
+  if (said.exit_code == kUnusableInput && said.err.starts_with("peakbench: ")) {
+    world.err << said.err;
+    return kUnusableInput;
+  }
+  throw ConfigError(programs::why_no_answer(said, interpreter, "peakbench.context"));
+}
+
+// `peakbench doctor`: is everything there that a run needs, and if not, what to do.
+
+namespace {
+
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using inventory::DeviceFound;
+using launch::DeviceFound;
 
 constexpr const char* kDoctorFooter = R"(Examples:
   peakbench doctor
@@ -61,19 +93,19 @@ struct Diagnosis {
   std::string fix;    // what to do, where something is wrong
 };
 
-Diagnosis check_program(const std::optional<manifest::Worker>& worker) {
+Diagnosis check_program(const std::optional<planning::Worker>& worker) {
   auto found = fmt::format("{} (commit {}), SDK revision {}", launch::peakbench_version(),
-                           launch::peakbench_commit(), manifest::kSdkRevision);
+                           launch::peakbench_commit(), planning::kSdkRevision);
   if (worker)
     found += fmt::format(
         ", for LibTorch {} ({}, {})", libtorch_version(*worker), worker->stamp.libtorch_git_version,
-        libtorch_cuda(*worker) == manifest::kNoCuda ? "without CUDA"
+        libtorch_cuda(*worker) == planning::kNoCuda ? "without CUDA"
                                                     : "CUDA " + libtorch_cuda(*worker));
   return {"peakbench", true, found, ""};
 }
 
 // Nullopt: there is none, which is found.
-std::optional<manifest::Worker> find_worker(World& world, std::vector<Diagnosis>& diagnoses) {
+std::optional<planning::Worker> find_worker(World& world, std::vector<Diagnosis>& diagnoses) {
   try {
     return worker_at_hand(world);
   } catch (const ConfigError& error) {
@@ -84,10 +116,10 @@ std::optional<manifest::Worker> find_worker(World& world, std::vector<Diagnosis>
 }
 
 // Without a job the worker says how it is used: enough to see that LibTorch is found and loads.
-Diagnosis check_worker(const manifest::Worker& worker) {
+Diagnosis check_worker(const planning::Worker& worker) {
   if (!files::is_there(worker.program)) return {"worker", false, "no " + worker.program, kBuild};
-  const auto said = inventory::ask_worker(
-      worker.program, {}, launch::environment_for(result::device_from("cpu"), worker));
+  const auto said = launch::ask_worker(
+      worker.program, {}, launch::environment_for(records::device_from("cpu"), worker));
   if (said.text.rfind("usage: peakbench-worker", 0) == 0)
     return {"worker", true,
             fmt::format("{} starts and finds LibTorch{} ({} ms)", worker.program,
@@ -101,12 +133,12 @@ Diagnosis check_worker(const manifest::Worker& worker) {
 
 // The worker makes a tensor on the device: its module, LibTorch's half for it and what is below (a
 // driver, or the stand-ins) are there and fit each other.
-Diagnosis try_device(const manifest::Worker& worker, const std::string& id) {
-  const auto device = result::device_from(id);
+Diagnosis try_device(const planning::Worker& worker, const std::string& id) {
+  const auto device = records::device_from(id);
   if (const auto why = launch::why_not_with(worker, device); !why.empty())
     return {device.module, true, why, ""};
-  const auto said = inventory::ask_worker(worker.program, {"--try-device", id},
-                                          launch::environment_for(device, worker));
+  const auto said = launch::ask_worker(worker.program, {"--try-device", id},
+                                       launch::environment_for(device, worker));
   const bool good = said.text.find(id + " works") != std::string::npos;
   if (good)
     return {
@@ -119,25 +151,24 @@ Diagnosis try_device(const manifest::Worker& worker, const std::string& id) {
 }
 
 // The first card that is emulated, and the first real one.
-void check_cards(const manifest::Worker& worker, std::vector<Diagnosis>& diagnoses) {
+void check_cards(const planning::Worker& worker, std::vector<Diagnosis>& diagnoses) {
   const auto try_first = [&](const std::vector<DeviceFound>& found, auto is_wanted) {
     const auto first = std::ranges::find_if(found, is_wanted);
     if (first != found.end()) diagnoses.push_back(try_device(worker, first->id));
   };
-  try_first(inventory::emulated_devices(),
-            [](const DeviceFound& one) { return one.refused.empty(); });
-  try_first(inventory::devices_of_this_machine(),
-            [](const DeviceFound& one) { return result::device_from(one.id).is_card; });
+  try_first(launch::emulated_devices(), [](const DeviceFound& one) { return one.refused.empty(); });
+  try_first(launch::devices_of_this_machine(),
+            [](const DeviceFound& one) { return records::device_from(one.id).is_card; });
 }
 
-void check_plugins(const manifest::Worker& worker, const std::vector<std::string>& typed,
+void check_plugins(const planning::Worker& worker, const std::vector<std::string>& typed,
                    std::vector<Diagnosis>& diagnoses) {
   try {
     const auto all = with_own(worker, named_folders(typed));
-    const auto found = manifest::discover(all, worker.stamp);
+    const auto found = planning::discover(all, worker.stamp);
     std::size_t models = 0, strategies = 0;
     for (const auto& plugin : found.plugins)
-      (plugin.kind == manifest::Kind::kModel ? models : strategies) += plugin.entries.size();
+      (plugin.kind == planning::Kind::kModel ? models : strategies) += plugin.entries.size();
     const bool enough = models > 0 && strategies > 0;
     diagnoses.push_back({"plugins", enough,
                          fmt::format("{} models and {} strategies from {} plugins in {}", models,
@@ -157,7 +188,7 @@ Diagnosis check_templates(const Places& places) {
   reports::ReportOptions options;
   options.builtin_template_directory = places.templates;
   try {
-    reports::render({result::Run{}}, {""}, options);
+    reports::render({records::Run{}}, {""}, options);
   } catch (const std::exception& error) {
     return {"templates", false, error.what(), kBuild};
   }
@@ -189,13 +220,13 @@ Diagnosis check_disk() {
 
 Diagnosis check_devices() {
   std::vector<std::string> texts;
-  for (const auto& device : inventory::devices_of_this_machine())
+  for (const auto& device : launch::devices_of_this_machine())
     texts.push_back(device.id + ": " + device.title);
   return {"devices", true, fmt::format("{}", fmt::join(texts, "; ")), ""};
 }
 
-Diagnosis check_driver(const std::optional<manifest::Worker>& worker) {
-  const auto driver = inventory::driver_of_this_machine(worker ? libtorch_cuda(*worker) : "");
+Diagnosis check_driver(const std::optional<planning::Worker>& worker) {
+  const auto driver = launch::driver_of_this_machine(worker ? libtorch_cuda(*worker) : "");
   if (driver.version.empty())
     return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
   return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),

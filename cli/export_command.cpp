@@ -1,24 +1,30 @@
-// `peakbench export`: the trace of a case for the tools that people have.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
+#include "base/errors.h"
+#include "base/file.h"
 #include "cli/commands.h"
+#include "cli/measure.h"
 #include "cli/named_case.h"
-#include "cli/one_of.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "result/run.h"
-#include "result/run_paths.h"
+#include "cli/option_values.h"
+#include "programs/import.h"
+#include "programs/run_folder.h"
+#include "records/run.h"
+#include "records/run_files.h"
+#include "reports/run/report.h"
 #include "trace/chrome_export.h"
 #include "trace/snapshot_export.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::cli {
+// `peakbench export`: the trace of a case for the tools that people have.
+
 namespace {
 
-using result::CaseResult;
-using result::has_trace;
+using records::CaseResult;
+using records::has_trace;
 
 constexpr const char* kExportFooter = R"(Examples:
   peakbench export results/vit
@@ -34,7 +40,7 @@ struct ExportArguments {
   std::string run, wanted, format = "snapshot", out;
 };
 
-const CaseResult& case_of(const result::Run& run, const ExportArguments& arguments) {
+const CaseResult& case_of(const records::Run& run, const ExportArguments& arguments) {
   const auto& result = named_case(run, {.run = arguments.run,
                                         .name = arguments.wanted,
                                         .serves = has_trace,
@@ -55,13 +61,13 @@ std::string new_file(const CaseResult& result, const char* ending) {
 }
 
 int write(World& world, const ExportArguments& arguments) {
-  const auto run = result::read_run(arguments.run);
+  const auto run = records::read_run(arguments.run);
   const auto& result = case_of(run, arguments);
   const bool chrome = arguments.format == "chrome";
   const auto out =
       arguments.out.empty() ? new_file(result, chrome ? ".json" : ".pickle") : arguments.out;
   const auto trace =
-      trace::read_trace(result::trace_file(result, result::run_folder_of(arguments.run)));
+      trace::read_trace(records::trace_file(result, records::run_folder_of(arguments.run)));
   try {
     const auto lifetimes = trace::lifetimes(trace);
     (chrome ? trace::write_chrome_trace : trace::write_memory_snapshot)(trace, lifetimes, out);
@@ -93,6 +99,76 @@ Command add_export(CLI::App& app, World& world) {
                    "Output file (default: SLUG.pickle or SLUG.json in the working directory)")
       ->type_name("FILE");
   return [&world, arguments] { return write(world, *arguments); };
+}
+
+// `peakbench import`: a memory snapshot that PyTorch wrote, as a run with its report.
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kImportFooter = R"(Examples:
+  peakbench import snapshot.pickle
+  peakbench import snapshot.pickle --output results/mine --name train
+  peakbench import snapshots_of_ranks --output results/ranks
+To make a snapshot in any PyTorch program, call torch.cuda.memory._record_memory_history() before the part to
+record and torch.cuda.memory._dump_snapshot("snapshot.pickle") after it. The file is parsed, never
+unpickled: no code in it runs. `compare` and `gate` compare two imported runs if their programs have one name.
+Exit codes: 0 done; 2 the file is not a snapshot or is damaged, or the folder contains a run.)";
+
+struct ImportArguments {
+  std::string snapshot, out, name, card;
+  bool overwrite = false;
+};
+
+// Beside others' runs, by the file's or the folder's name.
+std::string folder_of(const ImportArguments& arguments) {
+  if (!arguments.out.empty()) return arguments.out;
+  const auto path = fs::absolute(arguments.snapshot).lexically_normal();
+  const auto name = path.has_filename() ? path.stem() : path.parent_path().filename();
+  return (fs::path("results") / name).string();
+}
+
+int import(World& world, const ImportArguments& arguments, const std::vector<std::string>& typed) {
+  auto run = programs::import_snapshots(arguments.snapshot, arguments.name, arguments.card);
+  run.command = typed;
+  const auto folder = folder_of(arguments);
+  programs::write_program_run(
+      run, folder, arguments.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew);
+  const auto written = reports::write_reports({folder}, own_report(world, folder));
+  world.out << reports::main_table(records::read_run(folder), world.out_width)
+            << fmt::format("\nResults: {}/run.json\n", folder);
+  for (const auto& path : written)
+    if (fs::path(path).extension() != ".svg") world.out << fmt::format("Report:  {}\n", path);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+  auto* command =
+      app.add_subcommand("import", "Import a PyTorch memory snapshot as a run with a report");
+  command->footer(kImportFooter);
+  const auto arguments = std::make_shared<ImportArguments>();
+  command
+      ->add_option("snapshot", arguments->snapshot,
+                   "File of torch.cuda.memory._dump_snapshot, or a folder with one file per rank")
+      ->required()
+      ->type_name("SNAPSHOT");
+  command
+      ->add_option("-o,--out,--output", arguments->out,
+                   "Folder of the results (default: results/SNAPSHOT)")
+      ->type_name("DIR");
+  command
+      ->add_option("--name", arguments->name,
+                   "Name of the program (default: the script that most stacks begin in)")
+      ->type_name("NAME");
+  command
+      ->add_option("--card", arguments->card,
+                   "Emulated card that the snapshot was made on (default: a real card)")
+      ->type_name("CARD");
+  command->add_flag("--overwrite", arguments->overwrite, "Delete the run in --output first");
+  return [&world, arguments, &typed] { return import(world, *arguments, typed); };
 }
 
 }  // namespace peakbench::cli

@@ -6,20 +6,18 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/one_of.h"
+#include "base/errors.h"
+#include "cli/option_values.h"
 #include "cli/program_words.h"
-#include "cli/quantities.h"
-#include "cli/second_guess_option.h"
-#include "errors/errors.h"
-#include "host/card.h"
-#include "plan/programs.h"
-#include "program/traced.h"
-#include "result/device.h"
+#include "emulator/host/card.h"
+#include "planning/programs.h"
+#include "programs/traced.h"
+#include "records/device.h"
 
 namespace peakbench::cli {
 namespace {
 
-using result::Axis;
+using records::Axis;
 using search::Along;
 
 constexpr const char* kAllCards = "all";
@@ -48,7 +46,7 @@ std::vector<std::string> cards_of(const FitArguments& arguments) {
 
 std::vector<std::string> devices_of(const FitArguments& arguments) {
   std::vector<std::string> devices;
-  for (const auto& card : cards_of(arguments)) devices.push_back(result::emulated_device(card));
+  for (const auto& card : cards_of(arguments)) devices.push_back(records::emulated_device(card));
   return devices;
 }
 
@@ -76,7 +74,7 @@ void check_for_program(const FitArguments& arguments) {
           fmt::format("{} is for models of Peakbench; a program after -- has its own options",
                       option.substr(option.find("--"))));
   };
-  for (const auto* row : result::asked_axes())
+  for (const auto* row : records::asked_axes())
     refuse(typed(arguments, row->axis), row->asked->option);
   refuse(arguments.steps.has_value(), "--steps");
   refuse(!arguments.cudnn.empty(), "--cudnn");
@@ -102,7 +100,7 @@ void check_lists(const FitArguments& arguments, Along along) {
 }  // namespace
 
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
-  for (const auto* row : result::asked_axes())
+  for (const auto* row : records::asked_axes())
     if (row->axis != Axis::kDevice) {
       auto* option = add_axis_option(command, *row, arguments.cases)
                          ->group("Cases (options can be repeated; every combination is a case)");
@@ -124,7 +122,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
                   "Values of {NAME} in the command of a program: NAME=1..64")
       ->type_name("NAME=A..B");
   command.add_option("--steps", arguments.steps, "Steps of a run (default 3)")
-      ->check(CLI::Range(std::int64_t{1}, plan::kMostSteps))
+      ->check(CLI::Range(std::int64_t{1}, planning::kMostSteps))
       ->type_name("N");
   command
       .add_option(
@@ -137,7 +135,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   command
       .add_option("--timeout", arguments.timeout_s,
                   "Time limit of a run, in seconds (default 3600)")
-      ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds))
+      ->check(CLI::Range(std::int64_t{1}, planning::kMostSeconds))
       ->type_name("N");
   command
       .add_option("--jobs", arguments.jobs,
@@ -186,11 +184,11 @@ std::optional<Vary> vary_of(const FitArguments& arguments) {
   const auto name = arguments.vary.substr(0, equals);
   const auto range = equals == std::string::npos ? "" : arguments.vary.substr(equals + 1);
   const auto dots = range.find("..");
-  if (!plan::is_axis_name(name) || dots == std::string::npos)
+  if (!planning::is_axis_name(name) || dots == std::string::npos)
     throw ConfigError(
         fmt::format("--vary \"{}\": expected NAME=FIRST..LAST, like batch=1..64", arguments.vary));
   const auto number = [&](const std::string& text) {
-    return positive_numbers({text}, "--vary", result::kMostSamples).front();
+    return positive_numbers({text}, "--vary", records::kMostSamples).front();
   };
   Vary vary{
       .axis = name,
@@ -201,10 +199,10 @@ std::optional<Vary> vary_of(const FitArguments& arguments) {
   return vary;
 }
 
-plan::Request fit_request(const FitArguments& arguments, Along along) {
+planning::Request fit_request(const FitArguments& arguments, Along along) {
   check_where(arguments);
   check_lists(arguments, along);
-  plan::Request request;
+  planning::Request request;
   take_typed(arguments.cases, request);
   request.lists[Axis::kDevice] = devices_of(arguments);
   if (request.lists[Axis::kModel].empty())
@@ -221,7 +219,7 @@ plan::Request fit_request(const FitArguments& arguments, Along along) {
   return request;
 }
 
-plan::Program fit_program(const FitArguments& arguments, const std::optional<Vary>& vary) {
+planning::Program fit_program(const FitArguments& arguments, const std::optional<Vary>& vary) {
   check_where(arguments);
   check_for_program(arguments);
   auto program = program_of(arguments.command, "behind --");
@@ -229,7 +227,7 @@ plan::Program fit_program(const FitArguments& arguments, const std::optional<Var
   if (!vary) {
     for (const auto& word : arguments.command)
       if (word.size() > 2 && word.front() == '{' && word.back() == '}' &&
-          plan::is_axis_name(word.substr(1, word.size() - 2)))
+          planning::is_axis_name(word.substr(1, word.size() - 2)))
         throw ConfigError(fmt::format("{}: nothing gives it values: add --vary {}=1..64", word,
                                       word.substr(1, word.size() - 2)));
     return program;
@@ -237,7 +235,7 @@ plan::Program fit_program(const FitArguments& arguments, const std::optional<Var
   program.command = arguments.command;  // with placeholders
   bool is_there = false;
   for (const auto& word : program.command)
-    for (const auto& name : plan::placeholders_in(word)) {
+    for (const auto& name : planning::placeholders_in(word)) {
       if (name != vary->axis)
         throw ConfigError(
             fmt::format("\"{}\": --vary gives {{{}}} values, and nothing gives {{{}}} any; write a "

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/axis_options.h"
+#include "cli/option_values.h"
 #include "cli/output_format.h"
-#include "plan/plan.h"
+#include "planning/plan.h"
 #include "search/sized_case.h"
 
 namespace peakbench::cli {
@@ -38,8 +38,8 @@ bool asks_for_smallest_card(const FitArguments& arguments);
 search::Along along_of(const FitArguments& arguments);
 std::optional<Vary> vary_of(const FitArguments& arguments);
 // Without strategies where none was typed.
-plan::Request fit_request(const FitArguments& arguments, search::Along along);
+planning::Request fit_request(const FitArguments& arguments, search::Along along);
 // The program behind `--`.
-plan::Program fit_program(const FitArguments& arguments, const std::optional<Vary>& vary);
+planning::Program fit_program(const FitArguments& arguments, const std::optional<Vary>& vary);
 
 }  // namespace peakbench::cli

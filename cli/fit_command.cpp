@@ -5,37 +5,33 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/errors.h"
+#include "base/file.h"
 #include "cli/builds.h"
 #include "cli/commands.h"
 #include "cli/fit_arguments.h"
-#include "cli/fit_progress.h"
 #include "cli/fit_text.h"
 #include "cli/measure.h"
-#include "cli/own_report.h"
-#include "cli/plugin_folders.h"
+#include "cli/plugins.h"
 #include "cli/program_words.h"
 #include "cli/progress.h"
-#include "cli/scratch_folder.h"
+#include "cli/trials.h"
 #include "cli/worker.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "inventory/hook.h"
+#include "launch/devices.h"
 #include "launch/interrupt.h"
-#include "launch/open_run.h"
 #include "launch/run_folder.h"
+#include "launch/session.h"
 #include "launch/together.h"
-#include "plan/programs.h"
-#include "reports/report/report.h"
-#include "result/fit_grid.h"
-#include "result/run.h"
+#include "planning/programs.h"
+#include "records/run.h"
+#include "reports/run/report.h"
 #include "search/fit.h"
-#include "search/fit_json.h"
 
 namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using result::Axis;
+using records::Axis;
 using search::Along;
 using search::State;
 
@@ -72,7 +68,7 @@ class FitCommand {
     options.overwrite = arguments_.overwrite;
     options.is_resumable = false;
     if (!arguments_.overwrite && !folder.holds_run() &&
-        files::is_there((fs::path(folder.path()) / result::kFitFile).string()))
+        files::is_there((fs::path(folder.path()) / records::kFitFile).string()))
       throw ConfigError(
           fmt::format("{} contains the results of an earlier fit. Choose another folder with "
                       "--out, or delete it with --overwrite.",
@@ -111,9 +107,9 @@ class FitCommand {
                                         : request.lists[Axis::kStrategy]);
   }
 
-  void plan_stacks(plan::Request request, const std::vector<std::string>& stacks) {
+  void plan_stacks(planning::Request request, const std::vector<std::string>& stacks) {
     request.lists[Axis::kStrategy] = stacks;
-    plan_ = plan::make_plan(request, builds_);
+    plan_ = planning::make_plan(request, builds_);
     if (!is_to_propose_ || found_.along != Along::kRank)
       found_.cells = search::cells_of(plan_, found_.along, plugins());
   }
@@ -130,7 +126,7 @@ class FitCommand {
     plan_stacks(plan_.request, found_.proposal->stacks);
   }
 
-  const manifest::Found& plugins() const { return builds_.front().plugins; }
+  const planning::Found& plugins() const { return builds_.front().plugins; }
 
   std::size_t jobs() const {
     return arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
@@ -139,17 +135,17 @@ class FitCommand {
   void ask_of_program() {
     const auto vary = vary_of(arguments_);
     arguments_.command = runnable(arguments_.command);
-    plan::Request request;
+    planning::Request request;
     request.programs = {fit_program(arguments_, vary)};
     const auto& program = request.programs.front();
-    plan::check_is_there(program, plan::cases_of(program).front());
+    planning::check_is_there(program, planning::cases_of(program).front());
     request.title = program.name;
     request.repetitions = 0;
     request.assume = arguments_.assume;
     request.second_guesses = arguments_.second_guesses;
     if (arguments_.timeout_s) request.timeout_s = *arguments_.timeout_s;
     builds_ = builds_for_programs(world_, request, {.devices = any_card});
-    plan_ = plan::make_plan(request, builds_);
+    plan_ = planning::make_plan(request, builds_);
     found_.along = vary ? Along::kProgram : Along::kNothing;
     found_.axis = vary ? vary->axis : "";
     found_.cells =
@@ -178,7 +174,7 @@ class FitCommand {
     for (std::size_t i = 0; i < found_.cells.size(); ++i)
       if (const auto value = kept_value(i)) {
         auto planned = found_.cells[i].with_value(*value);
-        if (std::ranges::none_of(kept.cases, [&](const plan::PlannedCase& one) {
+        if (std::ranges::none_of(kept.cases, [&](const planning::PlannedCase& one) {
               return one.spec.id == planned.spec.id;
             }))
           kept.cases.push_back(std::move(planned));
@@ -191,7 +187,7 @@ class FitCommand {
     const auto progress = make_progress(world_.err, world_.err, world_.screen, true);
     auto run = launch::run_plan(kept, folder, options, runner, *progress);
     for (std::size_t i = 0; i < found_.cells.size(); ++i) add_least_memory(i, run);
-    result::write_run(run, folder.path());
+    records::write_run(run, folder.path());
     run_created_ = run.created;
     write_answer(folder);  // the report shows it
     if (arguments_.no_report || run.status != "complete") return;
@@ -209,7 +205,7 @@ class FitCommand {
     return found_.cells[i].limits.first;
   }
 
-  void add_least_memory(std::size_t i, result::Run& run) const {
+  void add_least_memory(std::size_t i, records::Run& run) const {
     const auto value = kept_value(i);
     if (!value) return;
     const auto id = found_.cells[i].with_value(*value).spec.id;
@@ -242,7 +238,7 @@ class FitCommand {
   }
 
   void write_answer(const launch::RunFolder& folder) const {
-    files::write_json_file((fs::path(folder.path()) / result::kFitFile).string(), as_json());
+    files::write_json_file((fs::path(folder.path()) / records::kFitFile).string(), as_json());
   }
 
   void tell(const launch::RunFolder& folder, bool interrupted) {
@@ -279,8 +275,8 @@ class FitCommand {
   World& world_;
   FitArguments arguments_;
   const std::vector<std::string>& typed_;
-  std::vector<plan::Build> builds_;
-  plan::Plan plan_;
+  std::vector<planning::Build> builds_;
+  planning::Plan plan_;
   FitFound found_;
   bool is_to_propose_ = false;  // no stack was named
   bool has_run_ = false;        // there were cases to keep

@@ -10,16 +10,13 @@
 #include <set>
 #include <utility>
 
-#include "reports/analysis/doubts.h"
+#include "base/columns.h"
+#include "base/printable.h"
+#include "records/axes.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
-#include "reports/render/work_text.h"
-#include "result/axes.h"
-#include "search/fit_json.h"
-#include "text/columns.h"
-#include "text/printable.h"
-#include "text/table.h"
-#include "text/wrapped.h"
+#include "reports/render/words.h"
+#include "search/fit.h"
 
 namespace peakbench::cli {
 namespace {
@@ -39,16 +36,16 @@ bool is_another_problem(const Cell& cell) { return cell.planned.promise.differen
 std::string setting_of_cell(const FitFound& found, const Cell& cell) {
   const auto& spec = cell.planned.spec;
   std::string setting;
-  if (spec.kind == result::CaseKind::kProgram) return setting;
-  for (const auto axis : {result::Axis::kModel, result::Axis::kDtype, result::Axis::kBatchSize,
-                          result::Axis::kSequenceLength, result::Axis::kAllocator}) {
-    const auto& row = result::row_of(axis);
+  if (spec.kind == records::CaseKind::kProgram) return setting;
+  for (const auto axis : {records::Axis::kModel, records::Axis::kDtype, records::Axis::kBatchSize,
+                          records::Axis::kSequenceLength, records::Axis::kAllocator}) {
+    const auto& row = records::row_of(axis);
     const bool differs = std::ranges::any_of(found.cells, [&](const Cell& other) {
-      return !result::same_in(row, other.planned.spec, spec);
+      return !records::same_in(row, other.planned.spec, spec);
     });
     if (!differs) continue;
     const auto text =
-        axis == result::Axis::kModel || !*row.in_id ? row.text(spec) : result::in_id(row, spec);
+        axis == records::Axis::kModel || !*row.in_id ? row.text(spec) : records::in_id(row, spec);
     if (!text.empty()) setting += (setting.empty() ? "" : " ") + text;
   }
   return setting;
@@ -57,9 +54,9 @@ std::string setting_of_cell(const FitFound& found, const Cell& cell) {
 // Who is asked about: each model, length and setting has an answer of its own.
 std::string subject_of_cell(const FitFound& found, const Cell& cell) {
   const auto setting = setting_of_cell(found, cell);
-  const auto& model = result::row_of(result::Axis::kModel);
+  const auto& model = records::row_of(records::Axis::kModel);
   const bool several = std::ranges::any_of(found.cells, [&](const Cell& other) {
-    return !result::same_in(model, other.planned.spec, cell.planned.spec);
+    return !records::same_in(model, other.planned.spec, cell.planned.spec);
   });
   if (several && !setting.empty()) return setting;
   return found.title + (setting.empty() ? "" : " " + setting);
@@ -117,7 +114,7 @@ std::vector<std::string> shown_cards(const FitFound& found) {
 // As the recipe says it; of a program its name.
 std::string stack_of_cell(const Cell& cell) {
   const auto& spec = cell.planned.spec;
-  return spec.kind == result::CaseKind::kProgram ? spec.model.id : reports::row_name(spec);
+  return spec.kind == records::CaseKind::kProgram ? spec.model.id : reports::row_name(spec);
 }
 
 std::string of_card(const Cell& cell) { return gib(cell.card_bytes) + " GiB"; }
@@ -125,12 +122,12 @@ std::string of_card(const Cell& cell) { return gib(cell.card_bytes) + " GiB"; }
 std::string takes_words(const Cell& cell, const CellAnswer& answer) {
   const auto room = search::room_of(cell, answer);
   if (!room.takes_bytes) return "";
-  const auto* verdict = result::verdict_of(*answer.found);
-  const auto kind = verdict ? verdict->kind : result::VerdictKind::exact;
-  const auto* bound = kind == result::VerdictKind::lower_bound   ? "at least "
-                      : kind == result::VerdictKind::upper_bound ? "at most "
-                      : kind == result::VerdictKind::unreliable  ? "by unreliable figures "
-                                                                 : "";
+  const auto* verdict = records::verdict_of(*answer.found);
+  const auto kind = verdict ? verdict->kind : records::VerdictKind::exact;
+  const auto* bound = kind == records::VerdictKind::lower_bound   ? "at least "
+                      : kind == records::VerdictKind::upper_bound ? "at most "
+                      : kind == records::VerdictKind::unreliable  ? "by unreliable figures "
+                                                                  : "";
   return fmt::format("{} {}{} GiB of {} {}",
                      answer.state != State::kDoesNotFit ? "takes"
                      : answer.least.bytes               ? "needs"
@@ -341,18 +338,18 @@ std::string failures(const FitFound& found, int width) {
   return listed("Which allocation fails", lines, width);
 }
 
-std::string verdict_words(const result::Verdict& verdict) {
+std::string verdict_words(const records::Verdict& verdict) {
   const auto why = analysis::main_reason(verdict);
-  return fmt::format("{}{}", result::verdict_word(verdict.kind), why.empty() ? "" : ": " + why);
+  return fmt::format("{}{}", records::verdict_word(verdict.kind), why.empty() ? "" : ": " + why);
 }
 
 // Cells whose figures are not exact, by how.
-std::map<result::VerdictKind, std::vector<std::size_t>> doubts_of(const FitFound& found) {
-  std::map<result::VerdictKind, std::vector<std::size_t>> doubts;
+std::map<records::VerdictKind, std::vector<std::size_t>> doubts_of(const FitFound& found) {
+  std::map<records::VerdictKind, std::vector<std::size_t>> doubts;
   for (std::size_t i = 0; i < found.answers.size(); ++i) {
     const auto& answer = found.answers[i];
-    const auto* verdict = answer.found ? result::verdict_of(*answer.found) : nullptr;
-    if (verdict && verdict->kind != result::VerdictKind::exact) doubts[verdict->kind].push_back(i);
+    const auto* verdict = answer.found ? records::verdict_of(*answer.found) : nullptr;
+    if (verdict && verdict->kind != records::VerdictKind::exact) doubts[verdict->kind].push_back(i);
   }
   return doubts;
 }
@@ -397,8 +394,8 @@ std::string notes(const FitFound& found, int width) {
   }
   if (found.smallest_card) say(not_tried_words(found));
   for (const auto& [kind, doubts] : doubts_of(found)) {
-    std::vector<const result::Verdict*> verdicts;
-    for (const auto i : doubts) verdicts.push_back(result::verdict_of(*found.answers[i].found));
+    std::vector<const records::Verdict*> verdicts;
+    for (const auto i : doubts) verdicts.push_back(records::verdict_of(*found.answers[i].found));
     const auto told = analysis::tightest(verdicts);
     const auto more = doubts.size() > 1 ? fmt::format(" (and {} more)", doubts.size() - 1) : "";
     say(fmt::format("{}{}: {}", named(found, doubts[told]), more, verdict_words(*verdicts[told])));

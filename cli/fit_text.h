@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/columns.h"
 #include "search/cell.h"
 #include "search/propose.h"
-#include "text/wrapped.h"
 
 namespace peakbench::cli {
 

@@ -1,4 +1,3 @@
-// How `--help` looks: within 80 columns, whatever its texts are long.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,6 +5,8 @@
 #include <vector>
 
 namespace peakbench::cli {
+
+// How `--help` looks: within 80 columns, whatever its texts are long.
 
 inline constexpr int kHelpColumns = 80;
 
@@ -35,5 +36,10 @@ class HelpFormatter final : public CLI::Formatter {
   // "-f,--format NAME[,NAME]", as the help has it.
   std::string heading_of(const CLI::Option& option) const;
 };
+
+// The manual page, from the texts of `--help`.
+
+// In the language of man(7), of all commands; the same each time. `version`: "0.1.0".
+std::string man_page(const CLI::App& app, const std::string& version);
 
 }  // namespace peakbench::cli

@@ -9,18 +9,16 @@
 #include <optional>
 #include <sstream>
 
+#include "base/errors.h"
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "cli/history_command.h"
 #include "cli/history_text.h"
-#include "cli/one_of.h"
-#include "cli/whole_number.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "json/fields.h"
-#include "json/json_text.h"
-#include "reports/history/export.h"
-#include "reports/history/prune.h"
+#include "cli/option_values.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
+#include "reports/trends/keep.h"
 
 namespace peakbench::cli {
 namespace {
@@ -44,7 +42,7 @@ struct PruneArguments {
 
 struct HistoryExportArguments {
   HistoryPlace place;
-  history::Filter filter;
+  trends::Filter filter;
   std::string format = "jsonl", out;
 };
 
@@ -56,23 +54,23 @@ int accept(World& world, const AcceptArguments& arguments) {
   return kDone;
 }
 
-std::vector<history::RunRow> chosen(const history::History& history,
-                                    const PruneArguments& arguments) {
+std::vector<trends::RunRow> chosen(const trends::History& history,
+                                   const PruneArguments& arguments) {
   if (!arguments.runs.empty()) {
-    std::vector<history::RunRow> runs;
+    std::vector<trends::RunRow> runs;
     for (const auto number : arguments.runs) runs.push_back(history.run(number));
     return runs;
   }
-  history::PruneRules rules;
+  trends::PruneRules rules;
   if (arguments.keep >= 0) rules.keep = arguments.keep;
   if (!arguments.older_than.empty())
-    rules.older_than = history::moment_before(arguments.older_than, std::time(nullptr));
+    rules.older_than = trends::moment_before(arguments.older_than, std::time(nullptr));
   rules.branch = arguments.branch;
   if (!rules.keep && !rules.older_than)
     throw ConfigError(
         "name the runs to remove: --keep N, --older-than AGE, or --run NUMBER; --dry-run shows "
         "them first");
-  return history::to_prune(history.runs({}), rules);
+  return trends::to_prune(history.runs({}), rules);
 }
 
 int prune(World& world, const PruneArguments& arguments) {
@@ -99,13 +97,13 @@ int prune(World& world, const PruneArguments& arguments) {
 }
 
 // What can be listed: where a page is damaged, run by run. `damaged`: numbers of the others.
-std::vector<history::RunRow> runs_to_export(const history::History& history,
-                                            const history::Filter& filter,
-                                            std::vector<std::string>& damaged) {
+std::vector<trends::RunRow> runs_to_export(const trends::History& history,
+                                           const trends::Filter& filter,
+                                           std::vector<std::string>& damaged) {
   try {
     return history.runs(filter);
   } catch (const ConfigError&) {
-    std::vector<history::RunRow> runs;
+    std::vector<trends::RunRow> runs;
     const auto numbers = history.numbers();
     if (numbers.empty()) throw;
     for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
@@ -122,12 +120,12 @@ std::vector<history::RunRow> runs_to_export(const history::History& history,
 }
 
 // Numbers of runs that could not be read.
-std::vector<std::string> export_lines(const history::History& history,
-                                      const std::vector<history::RunRow>& runs, std::ostream& out) {
+std::vector<std::string> export_lines(const trends::History& history,
+                                      const std::vector<trends::RunRow>& runs, std::ostream& out) {
   std::vector<std::string> damaged;
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     try {
-      out << history::line_of(history, *run) << "\n";
+      out << trends::line_of(history, *run) << "\n";
     } catch (const ConfigError&) {
       damaged.push_back(std::to_string(run->number));
     }
@@ -142,15 +140,15 @@ std::vector<std::string> export_lines(const history::History& history,
       path.string()));
 }
 
-bool holds(const fs::path& file, const result::Run& record) {
+bool holds(const fs::path& file, const records::Run& record) {
   try {
-    return to_json(result::read_run(file.string())) == to_json(record);
+    return to_json(records::read_run(file.string())) == to_json(record);
   } catch (const RunFileError&) {
     return false;
   }
 }
 
-bool holds(const fs::path& file, const history::RunRow& run) {
+bool holds(const fs::path& file, const trends::RunRow& run) {
   try {
     const auto json = files::read_json_file(file.string());
     return Fields(json).get<std::int64_t>("number") == run.number;
@@ -160,21 +158,21 @@ bool holds(const fs::path& file, const history::RunRow& run) {
 }
 
 // An earlier export of the same run is replaced: its labels may have changed.
-void export_folder(const fs::path& folder, const result::Run& record, const history::RunRow& run) {
+void export_folder(const fs::path& folder, const records::Run& record, const trends::RunRow& run) {
   const auto run_file = folder / "run.json", labels_file = folder / "history.json";
   if (files::is_there(run_file.string()) && !holds(run_file, record)) in_the_way(run_file);
   if (files::is_there(labels_file.string()) && !holds(labels_file, run)) in_the_way(labels_file);
   files::make_folder(folder.string());
-  result::write_run(record, folder.string());
-  files::write_json_file(labels_file.string(), history::to_json(run));
+  records::write_run(record, folder.string());
+  files::write_json_file(labels_file.string(), trends::to_json(run));
 }
 
-std::vector<std::string> export_folders(const history::History& history,
-                                        const std::vector<history::RunRow>& runs,
+std::vector<std::string> export_folders(const trends::History& history,
+                                        const std::vector<trends::RunRow>& runs,
                                         const std::string& out) {
   std::vector<std::string> damaged;
   for (const auto& run : runs) {
-    std::optional<result::Run> record;
+    std::optional<records::Run> record;
     try {
       record = history.record(run.number);
     } catch (const ConfigError&) {

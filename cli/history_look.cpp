@@ -4,16 +4,16 @@
 #include <memory>
 #include <utility>
 
+#include "base/errors.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/history_command.h"
 #include "cli/history_text.h"
+#include "cli/option_values.h"
 #include "cli/output_format.h"
-#include "cli/whole_number.h"
-#include "errors/errors.h"
-#include "json/json_text.h"
-#include "reports/history/export.h"
 #include "reports/render/format.h"
-#include "reports/report/report.h"
-#include "text/printable.h"
+#include "reports/run/report.h"
+#include "reports/trends/keep.h"
 
 namespace peakbench::cli {
 namespace {
@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 struct HistoryListArguments {
   HistoryPlace place;
-  history::Filter filter;
+  trends::Filter filter;
   std::int64_t last = 50;
   bool all = false;
   OutputFormat format;
@@ -47,7 +47,7 @@ int list(World& world, const HistoryListArguments& arguments) {
   const auto runs = arguments.place.to_read().runs(filter);
   if (!arguments.format.is_text()) {
     Json all = Json::array();
-    for (const auto& run : runs) all.push_back(history::to_json(run));
+    for (const auto& run : runs) all.push_back(trends::to_json(run));
     world.out << arguments.format.of(all);
     return kDone;
   }
@@ -61,7 +61,7 @@ int list(World& world, const HistoryListArguments& arguments) {
   return kDone;
 }
 
-std::string described(const history::RunRow& run) {
+std::string described(const trends::RunRow& run) {
   std::string text = fmt::format("run {}  {}\n", run.number, printable(run.title));
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) text += fmt::format("{:<10} {}\n", name, printable(value));
@@ -85,7 +85,7 @@ int show(World& world, const ShowArguments& arguments) {
   const auto history = arguments.place.to_read();
   const auto row = history.run(arguments.number);
   if (arguments.json) {
-    auto json = history::to_json(row);
+    auto json = trends::to_json(row);
     json["run"] = to_json(history.record(row.number));
     world.out << json_text(json);
     return kDone;
@@ -135,13 +135,13 @@ void add_rows(const NamedTrend& trend, Json& rows) {
 }
 
 int trend(World& world, const TrendArguments& arguments) {
-  const auto metric = history::metric_from(arguments.metric);
+  const auto metric = trends::metric_from(arguments.metric);
   const auto history = arguments.place.to_read();
   const auto branch = arguments.branch.empty() ? history.default_branch() : arguments.branch;
-  history::Runs runs(history);
+  trends::Runs runs(history);
   std::vector<NamedTrend> trends;
   for (const auto& series : history.series(arguments.text, arguments.card)) {
-    auto points = history::trend_of(history, runs, series, branch, arguments.last);
+    auto points = trends::trend_of(history, runs, series, branch, arguments.last);
     if (!points.empty()) trends.push_back({series, std::move(points)});
   }
   for (const auto& [number, why] : runs.notes()) world.err << left_out_text(number, why);

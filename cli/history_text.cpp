@@ -6,19 +6,19 @@
 #include <array>
 #include <cmath>
 
+#include "base/columns.h"
+#include "base/printable.h"
 #include "reports/render/format.h"
-#include "text/printable.h"
-#include "text/table.h"
 
 namespace peakbench::cli {
 namespace {
 
-using history::Metric;
-using history::TrendPoint;
+using trends::Metric;
+using trends::TrendPoint;
 
 constexpr std::size_t kCommitShown = 12;
 
-std::string commit_of(const history::RunRow& run) {
+std::string commit_of(const trends::RunRow& run) {
   return run.labels.commit.substr(0, kCommitShown);
 }
 
@@ -40,7 +40,7 @@ std::string remark(const TrendPoint& point) {
 
 }  // namespace
 
-std::string runs_table(const std::vector<history::RunRow>& runs, int width) {
+std::string runs_table(const std::vector<trends::RunRow>& runs, int width) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& run : runs) {
     const auto ok = fmt::format("{}/{}", run.ok_cases, run.cases);
@@ -68,15 +68,15 @@ std::string left_out_text(std::int64_t number, const std::string& why) {
   return fmt::format("note: run {} is left out: {}\n", number, why);
 }
 
-std::string figure_text(const history::Point& point, Metric metric) {
-  const auto value = history::figure(point, metric);
+std::string figure_text(const trends::Point& point, Metric metric) {
+  const auto value = trends::figure(point, metric);
   return value ? with_unit(*value, metric) : "";
 }
 
 std::string change_text(const std::vector<TrendPoint>& trend, std::size_t place, Metric metric) {
   if (place == 0 || !trend[place].break_reason.empty()) return "";
-  const auto now = history::figure(trend[place].point, metric);
-  const auto before = history::figure(trend[place - 1].point, metric);
+  const auto now = trends::figure(trend[place].point, metric);
+  const auto before = trends::figure(trend[place - 1].point, metric);
   if (!now || !before) return "";
   if (metric != Metric::kStep) return signed_bytes(*now - *before);
   if (*before == 0) return "";
@@ -89,7 +89,7 @@ std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {
   std::int64_t least = 0, most = 0;
   bool some = false;
   for (const auto& point : trend) {
-    const auto value = history::figure(point.point, metric);
+    const auto value = trends::figure(point.point, metric);
     if (!value) continue;
     least = some ? std::min(least, *value) : *value;
     most = some ? std::max(most, *value) : *value;
@@ -97,7 +97,7 @@ std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {
   }
   std::string line;
   for (const auto& point : trend) {
-    const auto value = history::figure(point.point, metric);
+    const auto value = trends::figure(point.point, metric);
     const double place = !value || most == least ? 0
                                                  : static_cast<double>(*value - least) /
                                                        static_cast<double>(most - least);
@@ -139,7 +139,7 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
     rows.push_back({std::to_string(point.run->number), reports::date_for_people(point.run->created),
                     commit_of(*point.run),
                     ok || metric == Metric::kStep ? figure_text(point.point, metric) : "",
-                    change_text(trend.points, i, metric), history::doubt(point.point),
+                    change_text(trend.points, i, metric), trends::doubt(point.point),
                     ok ? "" : point.point.status, point.run->labels.verdict, remark(point)});
   }
   const auto& series = trend.series;

@@ -5,25 +5,24 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/axis_options.h"
+#include "base/columns.h"
+#include "base/numbers.h"
+#include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/entries.h"
-#include "cli/one_of.h"
+#include "cli/option_values.h"
 #include "cli/output_format.h"
+#include "cli/plugins.h"
 #include "cli/worker.h"
-#include "inventory/found.h"
+#include "launch/devices.h"
 #include "reports/render/format.h"
-#include "text/printable.h"
-#include "text/wrapped.h"
-#include "units/bytes.h"
 
 namespace peakbench::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using inventory::DeviceFound;
-using manifest::Entry;
-using manifest::Kind;
+using launch::DeviceFound;
+using planning::Entry;
+using planning::Kind;
 
 constexpr const char* kListFooter = R"(Examples:
   peakbench list
@@ -94,8 +93,8 @@ std::string card_line(const DeviceFound& card) {
 }
 
 int list_devices(World& world, const ListArguments& arguments) {
-  const auto own = inventory::devices_of_this_machine();
-  const auto cards = inventory::emulated_devices();
+  const auto own = launch::devices_of_this_machine();
+  const auto cards = launch::emulated_devices();
   if (!arguments.format.is_text()) {
     Json all = Json::array();
     for (const auto& device : own) all.push_back(device_json(device, false));

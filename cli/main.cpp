@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "cli/program.h"
-#include "cli/standard_output.h"
+#include "cli/terminal.h"
 
 int main(int argc, char** argv) {
   using namespace peakbench;
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
                    cli::screen_of(STDERR_FILENO),
                    cli::table_width(STDOUT_FILENO),
                    places,
-                   [&places](const plan::Plan& plan) {
+                   [&places](const planning::Plan& plan) {
                      return std::make_unique<launch::ProcessRunner>(plan, places.program);
                    }};
   world.line_width = cli::line_width(STDOUT_FILENO);

@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-launch::ParameterCount parameter_count(const manifest::Found& plugins) {
+launch::ParameterCount parameter_count(const planning::Found& plugins) {
   return [&plugins](const std::string& id) -> std::int64_t {
     for (const auto& plugin : plugins.plugins)
       for (const auto& entry : plugin.entries)
-        if (plugin.kind == manifest::Kind::kModel && entry.id == id) return entry.parameters;
+        if (plugin.kind == planning::Kind::kModel && entry.id == id) return entry.parameters;
     return 0;
   };
 }
@@ -67,19 +67,34 @@ std::string make_folder_for(const std::string& title) {
   });
 }
 
-void complete(launch::SessionOptions& options, const manifest::Found& plugins,
+void complete(launch::SessionOptions& options, const planning::Found& plugins,
               std::optional<std::int64_t> jobs) {
   options.parameters = parameter_count(plugins);
   options.jobs = jobs ? static_cast<std::size_t>(*jobs) : launch::usable_cores();
 }
 
-result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
-                    launch::Runner& runner, const launch::RunFolder& folder,
-                    launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet) {
+records::Run measure(World& world, const planning::Plan& plan, const planning::Found& plugins,
+                     launch::Runner& runner, const launch::RunFolder& folder,
+                     launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet) {
   complete(options, plugins, jobs);
   // Its end takes the status lines off the screen.
   const auto progress = make_progress(world.out, world.err, world.screen, quiet);
   return launch::run_plan(plan, folder, options, runner, *progress);
+}
+
+reports::ReportOptions own_report(const World& world, const std::string& folder) {
+  reports::ReportOptions options;
+  options.output_directory = (std::filesystem::path(folder) / "report").string();
+  options.is_in_run = true;
+  options.builtin_template_directory = world.places.templates;
+  return options;
+}
+
+ConfigError report_not_written(const std::string& problem, const std::string& kept,
+                               const std::string& folder) {
+  return ConfigError(fmt::format(
+      "the report could not be written: {}\n{}; `peakbench report {}` makes the report.", problem,
+      kept, folder));
 }
 
 }  // namespace peakbench::cli

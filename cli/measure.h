@@ -1,16 +1,19 @@
-// A plan becomes a run in a folder, for `run` and the commands that measure as it does.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/errors.h"
 #include "cli/program.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
-#include "manifest/manifest.h"
+#include "planning/manifest.h"
+#include "reports/run/report.h"
 
 namespace peakbench::cli {
+
+// A plan becomes a run in a folder, for `run` and the commands that measure as it does.
 
 // "results/TITLE-20261103T140500Z", for a run that nobody gave a folder; with "-2" after it where
 // something has that name.
@@ -21,13 +24,23 @@ std::string make_folder_for(const std::string& title);
 
 // Fills in `options.parameters` from the plugins, and `options.jobs` with the usable cores where
 // `jobs` is empty.
-void complete(launch::SessionOptions& options, const manifest::Found& plugins,
+void complete(launch::SessionOptions& options, const planning::Found& plugins,
               std::optional<std::int64_t> jobs);
 
 // With complete() options. Shows progress unless `quiet`. The runner is made before the folder:
 // without a worker there is nothing to make one for.
-result::Run measure(World& world, const plan::Plan& plan, const manifest::Found& plugins,
-                    launch::Runner& runner, const launch::RunFolder& folder,
-                    launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet);
+records::Run measure(World& world, const planning::Plan& plan, const planning::Found& plugins,
+                     launch::Runner& runner, const launch::RunFolder& folder,
+                     launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet);
+
+// The report that a run has in its own folder.
+
+// Of the run in this folder, with our templates; for write_reports.
+reports::ReportOptions own_report(const World& world, const std::string& folder);
+
+// What is thrown where it could not be written, after all else is done. `kept`: "Everything
+// measured is in results/vit/run.json".
+ConfigError report_not_written(const std::string& problem, const std::string& kept,
+                               const std::string& folder);
 
 }  // namespace peakbench::cli

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "errors/errors.h"
-#include "result/selection_text.h"
-#include "text/nearest.h"
+#include "base/errors.h"
+#include "base/nearest.h"
+#include "records/setting.h"
 
 namespace peakbench::cli {
 namespace {
 
-using result::CaseResult;
+using records::CaseResult;
 
 std::string list_of(const std::vector<const CaseResult*>& cases) {
   constexpr std::size_t kMost = 20;
@@ -25,11 +25,11 @@ std::string list_of(const std::vector<const CaseResult*>& cases) {
 
 }  // namespace
 
-bool is_called(const result::CaseSpec& spec, const std::string& name) {
-  return spec.id == name || spec.slug == name || result::stack_text(spec.strategies) == name;
+bool is_called(const records::CaseSpec& spec, const std::string& name) {
+  return spec.id == name || spec.slug == name || records::stack_text(spec.strategies) == name;
 }
 
-const CaseResult& named_case(const result::Run& run, const NamedCase& named) {
+const CaseResult& named_case(const records::Run& run, const NamedCase& named) {
   std::vector<const CaseResult*> serving, found;
   std::vector<std::string> ids;
   for (const CaseResult& result : run.cases) {

@@ -4,22 +4,22 @@
 #include <functional>
 #include <string>
 
-#include "result/run.h"
+#include "records/run.h"
 
 namespace peakbench::cli {
 
 struct NamedCase {
   std::string run;   // the folder or file as typed, for messages
   std::string name;  // an id, a slug or a stack of strategies; empty: the only one that serves
-  std::function<bool(const result::CaseResult&)> serves;
+  std::function<bool(const records::CaseResult&)> serves;
   std::string no_case;  // what is said where none serves: "no case of this run has a trace"
 };
 
 // Whether it is the case's id, its slug or its stack.
-bool is_called(const result::CaseSpec& spec, const std::string& name);
+bool is_called(const records::CaseSpec& spec, const std::string& name);
 
 // Whether it serves is not looked at where it was named. Throws ConfigError where it is none, or
 // one of several.
-const result::CaseResult& named_case(const result::Run& run, const NamedCase& named);
+const records::CaseResult& named_case(const records::Run& run, const NamedCase& named);
 
 }  // namespace peakbench::cli

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/regular_file.h"
 #include "cli/commands.h"
-#include "cli/one_of.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "files/read_file.h"
+#include "cli/option_values.h"
 
 namespace peakbench::cli {
 namespace {

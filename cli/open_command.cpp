@@ -9,13 +9,13 @@
 #include <memory>
 #include <optional>
 
+#include "base/errors.h"
+#include "base/file.h"
 #include "cli/commands.h"
-#include "cli/own_report.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "process/find_program.h"
-#include "reports/report/report.h"
-#include "result/run_paths.h"
+#include "cli/measure.h"
+#include "host/command.h"
+#include "records/run_files.h"
+#include "reports/run/report.h"
 
 namespace peakbench::cli {
 namespace {
@@ -55,7 +55,7 @@ std::string newest_run(const fs::path& folder) {
 std::string run_meant(const std::string& given) {
   if (!given.empty() && !files::is_there(given))
     throw ConfigError(given + ": there is no such run");
-  if (!given.empty()) return result::run_folder_of(given);
+  if (!given.empty()) return records::run_folder_of(given);
   if (files::is_there("run.json")) return ".";
   auto newest = newest_run("results");
   if (newest.empty())

@@ -1,8 +1,7 @@
 #include "cli/output_format.h"
 
-#include "cli/one_of.h"
-#include "json/csv_text.h"
-#include "json/json_text.h"
+#include "base/json.h"
+#include "cli/option_values.h"
 
 namespace peakbench::cli {
 

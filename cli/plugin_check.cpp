@@ -9,17 +9,17 @@
 #include <optional>
 #include <set>
 
+#include "records/setting.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
-#include "result/selection_text.h"
 
 namespace peakbench::cli {
 namespace {
 
-using manifest::Kind;
-using result::CaseResult;
-using result::Run;
-using result::Status;
+using planning::Kind;
+using records::CaseResult;
+using records::Run;
+using records::Status;
 
 bool is_alone(const CaseResult& result) { return result.spec.strategies.size() == 1; }
 bool is_baseline(const CaseResult& result) {
@@ -178,12 +178,12 @@ class Checker {
 
   // The figures of those that ran in both.
   Finding compared(std::string question, const Run& other, const std::string& passed,
-                   const std::function<std::string(const result::Memory&, const result::Memory&)>&
+                   const std::function<std::string(const records::Memory&, const records::Memory&)>&
                        difference) const {
     auto made = finding(std::move(question));
     std::size_t tested = 0;
     for (const auto* first : plain(runs_.card)) {
-      const auto* second = result::find_case(other, first->spec.id);
+      const auto* second = records::find_case(other, first->spec.id);
       if (!first->memory) continue;
       if (second == nullptr || !second->memory) {
         made.failures.push_back(second == nullptr ? first->spec.id + ": was not run"
@@ -200,7 +200,7 @@ class Checker {
 
   Finding same_bytes() const {
     return compared("same bytes", runs_.again, "{} run twice: the same bytes, by category",
-                    [](const result::Memory& first, const result::Memory& second) -> std::string {
+                    [](const records::Memory& first, const records::Memory& second) -> std::string {
                       if (first.peak_allocated_bytes == second.peak_allocated_bytes &&
                           first.peak_requested_bytes == second.peak_requested_bytes &&
                           first.peak_reserved_bytes == second.peak_reserved_bytes &&
@@ -214,7 +214,7 @@ class Checker {
   Finding longer_run() const {
     return compared(
         "longer run", runs_.longer, "{} with twice the steps: the same peak",
-        [](const result::Memory& first, const result::Memory& second) -> std::string {
+        [](const records::Memory& first, const records::Memory& second) -> std::string {
           const auto more = second.peak_allocated_bytes - first.peak_allocated_bytes;
           if (more == 0) return "";
           return fmt::format(
@@ -284,7 +284,7 @@ class Checker {
       return is_strategy() ? !is_alone(result) : !is_baseline(result);
     };
     for (const auto* result : ours(run, with_others)) {
-      const auto name = result::stack_text(result->spec.strategies);
+      const auto name = records::stack_text(result->spec.strategies);
       if (result->status == Status::kOk && !breaks_promise(*result)) {
         stacks.work.insert(name);
         if (is_unchecked(*result)) stacks.unchecked.emplace(name, result->equivalence->reason);
@@ -335,23 +335,23 @@ class Checker {
 
 }  // namespace
 
-std::vector<std::string> option_variants(const manifest::Entry& entry) {
+std::vector<std::string> option_variants(const planning::Entry& entry) {
   std::vector<std::string> variants;
-  const auto add = [&](const manifest::Option& option, const nlohmann::json& value) {
-    result::Selection selection;
+  const auto add = [&](const planning::Option& option, const nlohmann::json& value) {
+    records::Selection selection;
     selection.id = entry.id;
     selection.options[option.name] = value;
-    variants.push_back(result::selection_text(selection));
+    variants.push_back(records::selection_text(selection));
   };
   for (const auto& option : entry.options) {
-    if (option.type == manifest::OptionType::kBoolean)
+    if (option.type == planning::OptionType::kBoolean)
       add(option, !option.default_value.get<bool>());
     for (const auto& choice : option.choices)
       if (option.default_value != choice) add(option, choice);
-    const bool is_number = option.type == manifest::OptionType::kInteger ||
-                           option.type == manifest::OptionType::kNumber;
+    const bool is_number = option.type == planning::OptionType::kInteger ||
+                           option.type == planning::OptionType::kNumber;
     if (!is_number || !option.minimum || option.default_value == *option.minimum) continue;
-    if (option.type == manifest::OptionType::kInteger)
+    if (option.type == planning::OptionType::kInteger)
       add(option, static_cast<std::int64_t>(*option.minimum));
     else
       add(option, *option.minimum);

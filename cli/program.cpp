@@ -10,21 +10,18 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/built_folders.h"
+#include "base/columns.h"
+#include "base/errors.h"
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/help_format.h"
-#include "cli/parse_words.h"
 #include "cli/program_words.h"
-#include "cli/safe_stream.h"
+#include "cli/terminal.h"
 #include "cli/worker.h"
-#include "cli/workers_build.h"
-#include "errors/errors.h"
-#include "files/built_folders.h"
-#include "files/file.h"
-#include "launch/host.h"
+#include "launch/machine.h"
 #include "launch/runner.h"
-#include "program/case_worker.h"
-#include "program/release_libraries.h"
-#include "text/wrapped.h"
+#include "programs/internal_commands.h"
 
 namespace peakbench::cli {
 namespace {
@@ -49,8 +46,8 @@ reader of the output went away.)";
 // Of each worker that is there; no Python is started.
 std::vector<std::string> libtorch_versions(const World& world) {
   std::vector<std::string> versions;
-  if (has_own_worker(world)) versions.push_back(manifest::own_stamp().libtorch_version);
-  for (const auto& one : workers::list_workers(world.places.workers, launch::peakbench_version()))
+  if (has_own_worker(world)) versions.push_back(planning::own_stamp().libtorch_version);
+  for (const auto& one : launch::list_workers(world.places.workers, launch::peakbench_version()))
     if (one.problem.empty() &&
         std::ranges::find(versions, one.stamp.libtorch_version) == versions.end())
       versions.push_back(one.stamp.libtorch_version);
@@ -63,7 +60,7 @@ std::string version_text(const World& world) {
       "peakbench {} (commit {}), for {} and SDK revision {}", launch::peakbench_version(),
       launch::peakbench_commit(),
       versions.empty() ? "no LibTorch yet" : fmt::format("LibTorch {}", fmt::join(versions, ", ")),
-      manifest::kSdkRevision);
+      planning::kSdkRevision);
 }
 
 // Where find_package(Peakbench) of a plugin's build is to look.
@@ -107,9 +104,9 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   if (!arguments.empty() && arguments[0] == kComplete)
     return complete(app, world, words_to_complete(arguments));
   if (arguments.size() == 2 && arguments[0] == launch::kProgramWorker)
-    return program::run_case_worker(arguments[1]);
-  if (arguments.size() == 3 && arguments[0] == program::kReleaseLibraries) {
-    world.out << program::make_release_libraries(arguments[1], arguments[2]).string() << "\n";
+    return programs::run_case_worker(arguments[1]);
+  if (arguments.size() == 3 && arguments[0] == programs::kReleaseLibraries) {
+    world.out << programs::make_release_libraries(arguments[1], arguments[2]).string() << "\n";
     return kDone;
   }
   // `help COMMAND` as people type it.

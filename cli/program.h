@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/screen.h"
+#include "base/columns.h"
+#include "cli/terminal.h"
 #include "launch/runner.h"
-#include "manifest/worker.h"
-#include "plan/plan.h"
-#include "text/wrapped.h"
+#include "planning/plan.h"
+#include "planning/worker.h"
 
 namespace peakbench::cli {
 
@@ -48,9 +48,9 @@ struct World {
   Screen screen;  // what `err` is shown on
   int out_width;  // columns for tables on `out`
   Places places;
-  std::function<std::unique_ptr<launch::Runner>(const plan::Plan&)> make_runner;
+  std::function<std::unique_ptr<launch::Runner>(const planning::Plan&)> make_runner;
   std::string torch = {};                       // --torch, as typed
-  std::optional<manifest::Worker> chosen = {};  // worker.h
+  std::optional<planning::Worker> chosen = {};  // worker.h
   int line_width = kUnbroken;                   // columns for sentences on `out`
 };
 

@@ -1,21 +1,27 @@
 #include "cli/program_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string_view>
 
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "base/printable.h"
 #include "cli/completion.h"
-#include "errors/errors.h"
-#include "process/find_program.h"
-#include "program/run_folder.h"
-#include "program/traced.h"
-#include "text/nearest.h"
-#include "workers/torch_found.h"
+#include "cli/worker.h"
+#include "host/command.h"
+#include "launch/worker_choice.h"
+#include "programs/run_folder.h"
+#include "programs/traced.h"
 
 namespace peakbench::cli {
 namespace {
@@ -127,9 +133,9 @@ CLI::Option* add_program(CLI::App& command, std::vector<std::string>& words,
   });
 }
 
-plan::Program program_of(const std::vector<std::string>& command, const std::string& where) {
-  plan::Program made;
-  made.name = program::safe_name(program::name_of(command));
+planning::Program program_of(const std::vector<std::string>& command, const std::string& where) {
+  planning::Program made;
+  made.name = programs::safe_name(programs::name_of(command));
   made.folder = fs::current_path().string();
   made.where = where;
   for (const auto& word : command) {
@@ -151,7 +157,7 @@ std::vector<std::string> runnable(std::vector<std::string> program) {
   }
   const bool is_path = script.find('/') != std::string::npos;
   if (is_path && access(script.c_str(), X_OK) == 0) return program;
-  const auto python = workers::python_of_environment();
+  const auto python = launch::python_of_environment();
   if (python.empty())
     throw ConfigError(
         fmt::format("{}: there is no python3 or python on PATH to run it; install Python, or name "
@@ -159,6 +165,195 @@ std::vector<std::string> runnable(std::vector<std::string> program) {
                     script));
   program.insert(program.begin(), python.string());
   return program;
+}
+
+namespace {
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> long_option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// CLI11 says what it did not expect; we say what was probably meant.
+void check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].rfind('-', 0) == 0) return;
+  const auto& word = arguments[0];
+  const auto names = subcommand_names(app);
+  if (std::find(names.begin(), names.end(), word) != names.end()) return;
+  if (word.ends_with(".toml") && files::is_there(word))
+    throw ConfigError(fmt::format("{0} is a suite: peakbench run {0}", word));
+  if (!nearest(word, names) && process::find_program(word))
+    throw ConfigError(fmt::format("no command \"{}\"; to run that program: peakbench -- {}", word,
+                                  fmt::join(arguments, " ")));
+  throw ConfigError(fmt::format("no command \"{}\"{}", word, suggestion(word, names)));
+}
+
+// The command that was given, or the part of it: `history add`.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+std::string full_name(const CLI::App& app) {
+  const auto* parent = app.get_parent();
+  return parent == nullptr || parent->get_parent() == nullptr
+             ? app.get_name()
+             : full_name(*parent) + " " + app.get_name();
+}
+
+// What other tools call an option; the first that the command has is meant.
+const std::multimap<std::string, std::string>& other_names() {
+  static const std::multimap<std::string, std::string> kNames{
+      {"--batch-size", "--batch"}, {"--batch_size", "--batch"},
+      {"--bs", "--batch"},         {"--seq-len", "--seq"},
+      {"--seq-length", "--seq"},   {"--sequence-length", "--seq"},
+      {"--max-length", "--seq"},   {"--precision", "--dtype"},
+      {"--gpu", "--device"},       {"--gpu", "--card"},
+      {"--gpus", "--device"},      {"--gpus", "--card"},
+      {"--cuda", "--device"},      {"--cuda", "--card"},
+      {"-v", "--version"},         {"-V", "--version"},
+      {"--output", "--out"},       {"--device", "--card"},
+      {"--output-dir", "--out"},   {"--optimizer", "--strategy"},
+      {"--optim", "--strategy"},   {"--gradient-checkpointing", "--strategy"}};
+  return kNames;
+}
+
+std::string command_line(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "peakbench" : "peakbench " + full_name(app);
+}
+
+[[noreturn]] void refuse_option(const CLI::App& at, const std::string& name) {
+  if (name == "--no-least" && at.get_name() == "fit")
+    throw ConfigError(
+        "no option --no-least of `peakbench fit`: leave it out; the least memory is looked for "
+        "with --least alone");
+  const auto names = long_option_names(at);
+  const auto has = [&](const std::string& one) { return std::ranges::count(names, one) != 0; };
+  if (has("--card") && (name == "--memory" || name == "--memory-limit" || name == "--count"))
+    throw ConfigError(
+        fmt::format("no option {} of `peakbench {}`: it is part of the card, as in "
+                    "--card h100-80gb,memory=24GiB,count=2",
+                    name, full_name(at)));
+  // The name itself is the nearest of one that is there.
+  auto meant = name;
+  const auto [first, last] = other_names().equal_range(name);
+  for (auto other = first; other != last && meant == name; ++other)
+    if (has(other->second)) meant = other->second;
+  throw ConfigError(
+      fmt::format("no option {} of `{}`{}", name, command_line(at), suggestion(meant, names)));
+}
+
+// An option of `emulate` without anything to run.
+void check_program_is_named(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words[0].rfind('-', 0) != 0) return;
+  const auto name = words[0].substr(0, words[0].find('='));
+  if (option_named(app, name) != nullptr || name == "-v") return;
+  const auto emulate =
+      app.get_subcommands([](const CLI::App* one) { return one->get_name() == "emulate"; });
+  if (option_named(*emulate.front(), name) != nullptr)
+    throw ConfigError(
+        fmt::format("no program to run; expected: peakbench {} train.py", fmt::join(words, " ")));
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app) {
+  const CLI::App& at = innermost(app);
+  const auto extra = app.remaining(true);
+  const auto script = std::ranges::find_if(extra, is_script);
+  for (const auto& text : extra) {
+    if (text.rfind('-', 0) != 0) continue;
+    const auto name = text.substr(0, text.find('='));
+    if (at.get_parent() == nullptr && script != extra.end())
+      throw ConfigError(fmt::format(
+          "no option {} of `peakbench`; if it belongs to the script, put it after it: peakbench {} "
+          "{}",
+          name, *script, name));
+    refuse_option(at, name);
+  }
+  if (const auto parts = subcommand_names(at); !parts.empty() && !extra.empty())
+    throw ConfigError(fmt::format("no command \"{} {}\"{}", full_name(at), extra.front(),
+                                  suggestion(extra.front(), parts)));
+  throw ConfigError(fmt::format("`peakbench {}` does not expect \"{}\"; see `peakbench {} --help`",
+                                full_name(at), fmt::join(extra, " "), full_name(at)));
+}
+
+// Options stand behind the command; before it are those of `peakbench` alone.
+void check_place_of_option(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words[0].rfind('-', 0) != 0) return;
+  const auto name = words[0].substr(0, words[0].find('='));
+  // The one before a command is that of --cmake-dir.
+  if (name != kTorchOption && option_named(app, name) != nullptr) return;
+  const CLI::App* at = &app;
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const auto named = [&](const CLI::App* one) { return one->get_name() == words[i]; };
+    const auto next = at->get_subcommands(named);
+    if (!next.empty()) at = next.front();
+    if (!next.empty() && first == 0) first = i;
+    if (next.empty() && first != 0) break;
+  }
+  if (at == &app) return;
+  if (option_named(*at, name) == nullptr) refuse_option(*at, name);
+  const auto end = words.begin() + static_cast<std::ptrdiff_t>(first);
+  throw ConfigError(fmt::format("{} must follow the command: peakbench {} {}", name, full_name(*at),
+                                fmt::join(words.begin(), end, " ")));
+}
+
+// What is typed comes into messages, results and jobs. A program of the user's own gets its
+// arguments as they are.
+void check_utf8(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "emulate") return;
+  for (const auto& argument : arguments)
+    if (!is_utf8(argument))
+      throw ConfigError(
+          fmt::format("the argument {} is not UTF-8, which results (JSON) require: rename the "
+                      "file, or link to it by another name",
+                      escaped_bytes(argument)));
+}
+
+// What a command is given without an option: "gate BASE NEW", and the first that is missing.
+[[noreturn]] void refuse_missing(const CLI::App& app, const std::string& said) {
+  const CLI::App& at = innermost(app);
+  std::string line = command_line(at), missing;
+  for (const auto* option : at.get_options()) {
+    if (!option->get_positional() || !option->get_required()) continue;
+    auto name = option->get_single_name();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+    line += " " + name;
+    if (missing.empty() && option->count() == 0)
+      missing = fmt::format("{} ({})", name, option->get_description());
+  }
+  if (missing.empty()) throw ConfigError(said);
+  throw ConfigError(fmt::format("`{}` needs {}: {}; see `{} --help`", command_line(at), missing,
+                                line, command_line(at)));
+}
+
+}  // namespace
+
+void parse_words(CLI::App& app, const std::vector<std::string>& words) {
+  check_utf8(words);
+  check_command_name(app, words);
+  check_place_of_option(app, words);
+  check_program_is_named(app, words);
+  std::vector<std::string> reversed(words.rbegin(), words.rend());  // as CLI11 takes them
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ExtrasError&) {
+    refuse_extra(app);
+  } catch (const CLI::RequiredError& error) {
+    refuse_missing(app, error.what());
+  } catch (const CLI::Success&) {  // --help, --version
+    throw;
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(error.what());
+  }
 }
 
 }  // namespace peakbench::cli

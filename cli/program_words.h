@@ -1,13 +1,14 @@
-// Command lines that start a program of the user's: where its words begin, and what runs a script.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
-#include "plan/programs.h"
+#include "planning/programs.h"
 
 namespace peakbench::cli {
+
+// Command lines that start a program of the user's: where its words begin, and what runs a script.
 
 // The command line with "--" before the program's first word: what follows belongs to the program.
 //
@@ -35,9 +36,15 @@ std::vector<std::string> runnable(std::vector<std::string> program);
 
 // A program of the words that were typed, whose braces are its own, started where we are. `where`:
 // for messages.
-plan::Program program_of(const std::vector<std::string>& command, const std::string& where);
+planning::Program program_of(const std::vector<std::string>& command, const std::string& where);
 
 // "train.py": what Python runs.
 bool is_script(const std::string& word);
+
+// The words of a command line, read; what is wrong with them is a sentence that helps.
+
+// Throws ConfigError: an unknown command or option with the one that was probably meant, a word
+// that is missing with the line that was expected. Throws CLI::Success for --help and --version.
+void parse_words(CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace peakbench::cli

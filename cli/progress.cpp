@@ -7,10 +7,10 @@
 #include <list>
 #include <vector>
 
+#include "base/printable.h"
 #include "cli/rows.h"
-#include "cli/safe_stream.h"
+#include "cli/terminal.h"
 #include "reports/render/format.h"
-#include "text/printable.h"
 
 namespace peakbench::cli {
 namespace {
@@ -36,7 +36,7 @@ std::string phase_words(const Activity& activity) {
 }
 
 std::string worker_words(const launch::Turn& turn) {
-  if (turn.mode == result::JobMode::kMemory) return "memory worker";
+  if (turn.mode == records::JobMode::kMemory) return "memory worker";
   return fmt::format("timing, round {} of {}", turn.round + 1, turn.rounds);
 }
 
@@ -53,7 +53,7 @@ struct Phrase {
 };
 
 std::vector<Phrase> phrases_of(const Activity& activity) {
-  const bool timing = activity.turn.mode == result::JobMode::kThroughput;
+  const bool timing = activity.turn.mode == records::JobMode::kThroughput;
   std::vector<Phrase> phrases;
   phrases.push_back({timing ? 5 : 1, worker_words(activity.turn)});
   phrases.push_back({6, phase_words(activity)});
@@ -107,14 +107,14 @@ class Progress : public launch::RunListener {
     forget(turn.place);
     workers_.push_back({turn, {}, clock_()});
   }
-  void worker_progress(std::size_t place, const result::Progress& progress) override {
+  void worker_progress(std::size_t place, const records::Progress& progress) override {
     for (auto& worker : workers_)
       if (worker.turn.place == place) worker.progress = progress;
   }
   void worker_ended(std::size_t place) override {
     for (const auto& worker : workers_) {
       if (worker.turn.place != place) continue;
-      const bool memory = worker.turn.mode == result::JobMode::kMemory;
+      const bool memory = worker.turn.mode == records::JobMode::kMemory;
       (memory ? memory_ : throughput_).add(worker.start, clock_());
     }
     if (workers_.size() == 1) before_ = workers_.front();
@@ -130,7 +130,7 @@ class Progress : public launch::RunListener {
     state_at_ = clock_();
     note(text);
   }
-  void case_ended(std::size_t place, const result::CaseResult& result) override {
+  void case_ended(std::size_t place, const records::CaseResult& result) override {
     out_ << case_row(place, activity_.count, result) << std::flush;
   }
 
@@ -171,7 +171,7 @@ class Progress : public launch::RunListener {
   Clock clock_;
   struct Worker {
     launch::Turn turn;
-    result::Progress progress;
+    records::Progress progress;
     Time start;
   };
   Activity activity_;
@@ -200,7 +200,7 @@ class LiveProgress : public Progress {
     erase();
     Progress::warning(text);
   }
-  void case_ended(std::size_t place, const result::CaseResult& result) override {
+  void case_ended(std::size_t place, const records::CaseResult& result) override {
     erase();
     Progress::case_ended(place, result);
   }
@@ -239,15 +239,15 @@ class PlainProgress : public Progress {
 
   void worker_started(const launch::Turn& turn) override {
     Progress::worker_started(turn);
-    if (turn.mode == result::JobMode::kMemory)
+    if (turn.mode == records::JobMode::kMemory)
       say(named(turn));
     else if (turn.round != round_)
       say(fmt::format("timing, round {} of {}: {} in turn, {}", turn.round + 1, turn.rounds,
                       turn.group_size == 1 ? "1 case" : fmt::format("{} cases", turn.group_size),
                       workers_left(turn)));
-    round_ = turn.mode == result::JobMode::kMemory ? -1 : turn.round;
+    round_ = turn.mode == records::JobMode::kMemory ? -1 : turn.round;
   }
-  void worker_progress(std::size_t place, const result::Progress& progress) override {
+  void worker_progress(std::size_t place, const records::Progress& progress) override {
     Progress::worker_progress(place, progress);
     tick();
   }
@@ -275,8 +275,8 @@ class NoProgress : public launch::RunListener {
   explicit NoProgress(std::ostream& err) : err_(err) {}
   void run_started(std::size_t, std::size_t) override {}
   void worker_started(const launch::Turn&) override {}
-  void worker_progress(std::size_t, const result::Progress&) override {}
-  void case_ended(std::size_t, const result::CaseResult&) override {}
+  void worker_progress(std::size_t, const records::Progress&) override {}
+  void case_ended(std::size_t, const records::CaseResult&) override {}
   void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
 
  private:

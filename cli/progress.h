@@ -8,8 +8,8 @@
 #include <ostream>
 #include <string>
 
-#include "cli/screen.h"
-#include "launch/run_listener.h"
+#include "cli/terminal.h"
+#include "launch/session.h"
 
 namespace peakbench::cli {
 
@@ -24,7 +24,7 @@ struct Activity {
   launch::Turn turn;
   std::size_t count = 0;    // cases that run
   std::size_t workers = 1;  // at work
-  result::Progress progress;
+  records::Progress progress;
   std::int64_t elapsed_s = 0;     // of the worker
   std::int64_t remaining_s = -1;  // of the run, estimated; -1: not known yet
 };

@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "cli/bundled_suites.h"
+#include "base/errors.h"
+#include "base/file.h"
 #include "cli/commands.h"
+#include "cli/run_command.h"
 #include "cli/worker.h"
-#include "errors/errors.h"
-#include "files/file.h"
 
 namespace peakbench::cli {
 namespace {

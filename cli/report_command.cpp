@@ -4,13 +4,11 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/axis_options.h"
+#include "base/errors.h"
 #include "cli/commands.h"
-#include "cli/quantities.h"
-#include "errors/errors.h"
-#include "reports/report/cases_csv.h"
-#include "reports/report/report.h"
-#include "result/run_paths.h"
+#include "cli/option_values.h"
+#include "records/run_files.h"
+#include "reports/run/report.h"
 
 namespace peakbench::cli {
 namespace {
@@ -32,15 +30,15 @@ struct ReportArguments {
 
 std::string folder_beside(const std::vector<std::string>& runs) {
   if (runs.size() > 1) return "report";
-  return fs::path(result::run_folder_of(runs.front())) / "report";
+  return fs::path(records::run_folder_of(runs.front())) / "report";
 }
 
 int print_csv(World& world, const ReportArguments& arguments) {
   if (!arguments.out.empty() || !arguments.templates.empty())
     throw ConfigError(
         "--format csv prints the table; it cannot be combined with --out or --templates");
-  std::vector<result::Run> runs;
-  for (const auto& path : arguments.runs) runs.push_back(result::read_run(path));
+  std::vector<records::Run> runs;
+  for (const auto& path : arguments.runs) runs.push_back(records::read_run(path));
   world.out << reports::cases_csv(runs);
   return kDone;
 }

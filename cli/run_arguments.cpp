@@ -9,19 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "cli/one_of.h"
+#include "base/errors.h"
+#include "cli/option_values.h"
 #include "cli/program_words.h"
-#include "cli/quantities.h"
-#include "cli/second_guess_option.h"
-#include "cli/whole_number.h"
-#include "errors/errors.h"
-#include "inventory/hook.h"
-#include "result/device.h"
+#include "launch/devices.h"
+#include "records/device.h"
 
 namespace peakbench::cli {
 namespace {
 
-using result::Axis;
+using records::Axis;
 constexpr std::int64_t kMostJobs = 1024;
 
 template <class Number>
@@ -51,22 +48,22 @@ void add_program(CLI::App& command, RunArguments& arguments) {
 void add_case_options(CLI::App& command, RunArguments& arguments,
                       const std::set<Axis>& without = {}) {
   const std::string group = "Cases (options can be repeated; every combination is a case)";
-  for (const auto* row : result::asked_axes())
+  for (const auto* row : records::asked_axes())
     if (!without.contains(row->axis)) add_axis_option(command, *row, arguments.cases)->group(group);
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   add_number<std::int64_t>(command, "--steps", arguments.steps,
-                           "Measured steps of a worker (default 3)", 1, plan::kMostSteps);
+                           "Measured steps of a worker (default 3)", 1, planning::kMostSteps);
   add_number<std::int64_t>(command, "--warmup", arguments.warmup,
-                           "Steps before timing starts (default 1)", 0, plan::kMostSteps);
+                           "Steps before timing starts (default 1)", 0, planning::kMostSteps);
   add_number<std::int64_t>(command, "--repetitions", arguments.repetitions,
                            "Rounds of timing, with one throughput worker per case (default 3; "
                            "below 3: no interval; 0: memory only)",
-                           0, plan::kMostRepetitions);
+                           0, planning::kMostRepetitions);
   add_number<std::int64_t>(command, "--timeout", arguments.timeout_s,
                            "Time limit of a worker process, in seconds (default 3600)", 1,
-                           plan::kMostSeconds);
+                           planning::kMostSeconds);
   command
       .add_option("--memory-limit", arguments.memory_limit,
                   "Limit for a worker's CPU tensors: 12GiB, 800MiB, or bytes (default: available "
@@ -78,7 +75,7 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
                            1, kMostJobs);
   add_number<std::int64_t>(command, "--threads", arguments.threads,
                            "Threads of a worker (default: LibTorch's default)", 1,
-                           plan::kMostThreads);
+                           planning::kMostThreads);
   command.add_option("--seed", arguments.seed, "Seed of the weights and the batch (default 0)")
       ->check(whole_number(0))
       ->type_name("N");
@@ -179,7 +176,7 @@ void replace(Value& value, const std::optional<Value>& typed) {
 }
 
 // What stands for a line without a suite.
-void complete_typed(plan::Request& request) {
+void complete_typed(planning::Request& request) {
   if (request.lists.at(Axis::kModel).empty())
     throw ConfigError(
         "no model was named: give --model NAME (`peakbench list models` shows them) or a suite "
@@ -216,7 +213,7 @@ void check_for_python(const RunArguments& arguments) {
 }
 
 // The strategies and batch sizes are Python's; without a card, on the CPU.
-void take_program(const RunArguments& arguments, plan::Request& request) {
+void take_program(const RunArguments& arguments, planning::Request& request) {
   check_for_python(arguments);
   auto& program = request.programs.emplace_back();
   program.name = arguments.program;
@@ -231,21 +228,21 @@ void take_program(const RunArguments& arguments, plan::Request& request) {
       python.batch_sizes.push_back(std::stoll(text));
   const auto& devices = arguments.cases.at(Axis::kDevice);
   if (!arguments.card.empty() && devices.empty())
-    request.lists[Axis::kDevice] = {result::emulated_device(arguments.card)};
+    request.lists[Axis::kDevice] = {records::emulated_device(arguments.card)};
   const auto model = arguments.program.substr(arguments.program.find_last_of("/:") + 1);
   request.title = model.substr(0, model.find(','));
 }
 
 // A program of the user's, on an emulated card unless a device was named.
-void take_command(const RunArguments& arguments, plan::Request& request) {
+void take_command(const RunArguments& arguments, planning::Request& request) {
   request.programs = {program_of(arguments.command, "behind --")};
   const auto& program = request.programs.front();
-  plan::check_is_there(program, plan::cases_of(program).front());
+  planning::check_is_there(program, planning::cases_of(program).front());
   if (arguments.cases.at(Axis::kDevice).empty())
     request.lists[Axis::kDevice] = {
-        result::emulated_device(arguments.card.empty() ? inventory::kDefaultCard : arguments.card)};
+        records::emulated_device(arguments.card.empty() ? launch::kDefaultCard : arguments.card)};
   for (const auto& device : request.lists[Axis::kDevice])
-    if (result::recorded_device(device).kind != result::DeviceKind::kEmulated)
+    if (records::recorded_device(device).kind != records::DeviceKind::kEmulated)
       throw ConfigError(fmt::format(
           "--device {}: with several releases of PyTorch, programs run on emulated cards only, "
           "because these installations lack NVIDIA's packages; name a card with --card",
@@ -258,7 +255,7 @@ void check_card(const std::string& card, const std::vector<std::string>& devices
   throw ConfigError(fmt::format(
       "--card {} says which emulated card --device auto takes, and the device is {}; give --device "
       "auto, or --device {}",
-      card, fmt::join(devices, " and "), result::emulated_device(card)));
+      card, fmt::join(devices, " and "), records::emulated_device(card)));
 }
 
 }  // namespace
@@ -285,7 +282,7 @@ void add_ab_options(CLI::App& command, RunArguments& arguments) {
   command.get_option("--repetitions")->group("");
   add_number<std::int64_t>(command, "--pairs", arguments.repetitions,
                            "Pairs of processes: rounds of timing (default 20)", 1,
-                           plan::kMostRepetitions);
+                           planning::kMostRepetitions);
 }
 
 void add_one_case_options(CLI::App& command, RunArguments& arguments) {
@@ -297,7 +294,7 @@ void add_one_case_options(CLI::App& command, RunArguments& arguments) {
 
 namespace {
 
-void take_cuda_options(const RunArguments& arguments, plan::Request& request) {
+void take_cuda_options(const RunArguments& arguments, planning::Request& request) {
   auto& options = request.device_options;
   if (!arguments.cudnn.empty()) options["cudnn"] = arguments.cudnn;
   if (!arguments.tf32.empty()) options["tf32"] = arguments.tf32;
@@ -306,12 +303,12 @@ void take_cuda_options(const RunArguments& arguments, plan::Request& request) {
 
 }  // namespace
 
-plan::Request make_request(const RunArguments& arguments) {
-  plan::Request request;
+planning::Request make_request(const RunArguments& arguments) {
+  planning::Request request;
   if (is_script(arguments.suite))
     throw ConfigError(fmt::format(
         "{0} is a script, and `run` takes a suite or --model: peakbench {0}", arguments.suite));
-  if (!arguments.suite.empty()) request = plan::read_suite(arguments.suite);
+  if (!arguments.suite.empty()) request = planning::read_suite(arguments.suite);
   take_typed(arguments.cases, request);
   replace(request.steps, arguments.steps);
   replace(request.warmup, arguments.warmup);

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/axis_options.h"
+#include "cli/option_values.h"
 #include "cli/slurm_arguments.h"
-#include "plan/plan.h"
+#include "planning/plan.h"
 
 namespace peakbench::cli {
 
@@ -42,6 +42,6 @@ void add_ab_options(CLI::App& command, RunArguments& arguments);
 void add_releases_options(CLI::App& command, RunArguments& arguments);
 
 // The suite's request, where there is one, with what was typed in its place. Throws ConfigError.
-plan::Request make_request(const RunArguments& arguments);
+planning::Request make_request(const RunArguments& arguments);
 
 }  // namespace peakbench::cli

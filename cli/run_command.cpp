@@ -1,7 +1,7 @@
-// `peakbench run`: from arguments to a run folder and its report.
 #include "cli/run_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,40 +11,74 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/builds.h"
-#include "cli/bundled_suites.h"
 #include "cli/commands.h"
-#include "cli/dry_run.h"
 #include "cli/measure.h"
-#include "cli/own_report.h"
-#include "cli/plugin_folders.h"
+#include "cli/plugins.h"
 #include "cli/progress.h"
+#include "cli/rows.h"
 #include "cli/run_arguments.h"
-#include "errors/errors.h"
-#include "executor/scheduled_run.h"
-#include "executor/slurm.h"
-#include "executor/submission.h"
-#include "files/file.h"
-#include "inventory/hook.h"
-#include "json/json_text.h"
+#include "cluster/scheduled_run.h"
+#include "cluster/slurm.h"
+#include "cluster/submission.h"
+#include "launch/devices.h"
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
-#include "program/python_functions.h"
-#include "reports/report/report.h"
-#include "result/axes.h"
-#include "result/device.h"
-#include "result/torch_variables.h"
-#include "text/printable.h"
-#include "workers/torch_found.h"
+#include "launch/worker_choice.h"
+#include "programs/python_functions.h"
+#include "records/axes.h"
+#include "records/device.h"
+#include "records/torch_variables.h"
+#include "reports/run/report.h"
 
 namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using result::Status;
+
+fs::path folder_of(const Places& places) {
+  return fs::path(places.templates).parent_path() / "suites";
+}
+
+}  // namespace
+
+std::string bundled_suite(const Places& places, const std::string& name) {
+  return (folder_of(places) / (name + ".toml")).string();
+}
+
+std::string suite_file(const Places& places, const std::string& typed) {
+  constexpr std::size_t kLongestName = 64;
+  if (typed.empty() || typed.size() > kLongestName ||
+      typed.find_first_of("/.") != std::string::npos)
+    return typed;
+  const bool is_there = files::is_there(typed);
+  const bool holds_run = files::is_there((fs::path(typed) / "run.json").string());
+  if (is_there && (holds_run || !files::is_folder(typed))) return typed;
+  if (const auto bundled = bundled_suite(places, typed); files::is_there(bundled)) return bundled;
+  if (is_there) return typed;  // a folder: what it lacks is said where it is read
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder_of(places), none))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  throw ConfigError(fmt::format("{}: there is no such file, and no such suite; bundled are {}",
+                                printable(typed), fmt::join(names, ", ")));
+}
+
+// `peakbench run`: from arguments to a run folder and its report.
+
+namespace {
+
+namespace fs = std::filesystem;
+using records::Status;
 
 constexpr const char* kRunFooter = R"(Examples:
   peakbench run --model vit-l-16 --strategy baseline --strategy fused-in-backward+checkpointing
@@ -59,10 +93,10 @@ options (NAME,key=value): repeat the option then.
 Exit codes: 0 done, whatever the outcomes of the cases; 2 unusable input, or every case conflicts; 3 no
 case ended ok; 130 interrupted, a report of what was measured is written.)";
 
-int exit_code(const result::Run& run) {
+int exit_code(const records::Run& run) {
   if (run.status == "interrupted") return kInterrupted;
   const auto all = [&](auto test) {
-    return std::all_of(run.cases.begin(), run.cases.end(), [&](const result::CaseResult& one) {
+    return std::all_of(run.cases.begin(), run.cases.end(), [&](const records::CaseResult& one) {
       return !one.added_for.empty() || test(one.status);
     });
   };
@@ -70,9 +104,9 @@ int exit_code(const result::Run& run) {
   return all([](Status status) { return status != Status::kOk; }) ? kEveryCaseFailed : kDone;
 }
 
-bool has_card(const plan::Plan& plan) {
-  return std::ranges::any_of(plan.cases, [](const plan::PlannedCase& one) {
-    return !one.program && result::device_from(one.spec.device).caching_allocator;
+bool has_card(const planning::Plan& plan) {
+  return std::ranges::any_of(plan.cases, [](const planning::PlannedCase& one) {
+    return !one.program && records::device_from(one.spec.device).caching_allocator;
   });
 }
 
@@ -94,7 +128,7 @@ class RunCommand {
           "--executor slurm: a run on other machines has one worker; run each release of PyTorch "
           "and each build separately, and compare the runs with `peakbench compare`");
     ask_python(request);
-    const auto plan = plan::make_plan(request, builds);
+    const auto plan = planning::make_plan(request, builds);
     check_slurm_arguments(arguments_.slurm);
     if (launch::nothing_to_run(plan)) return say_nothing_to_run(plan);
     if (arguments_.dry_run) {
@@ -106,39 +140,39 @@ class RunCommand {
   }
 
  private:
-  std::vector<plan::Build> builds_of(const plan::Request& request) {
+  std::vector<planning::Build> builds_of(const planning::Request& request) {
     const BuildOptions options{.plugins = arguments_.plugins,
                                .requirements = arguments_.requirements,
                                .installs = !arguments_.dry_run,
-                               .devices = [this](const manifest::Worker& worker) {
+                               .devices = [this](const planning::Worker& worker) {
                                  return arguments_.slurm.is_asked()
-                                            ? inventory::device_hook_for_others(worker)
-                                            : inventory::device_hook(arguments_.card, worker);
+                                            ? launch::device_hook_for_others(worker)
+                                            : launch::device_hook(arguments_.card, worker);
                                }};
-    return plan::needs_worker(request) ? builds_for(world_, request, options)
-                                       : builds_for_programs(world_, request, options);
+    return planning::needs_worker(request) ? builds_for(world_, request, options)
+                                           : builds_for_programs(world_, request, options);
   }
 
-  void ask_python(plan::Request& request) {
+  void ask_python(planning::Request& request) {
     std::optional<std::string> interpreter;  // looked for where it is needed
     for (auto& program : request.programs)
       if (program.python) {
-        if (!interpreter) interpreter = workers::torch_of_environment().python;
-        program::ask_python(program, {*interpreter, world_.places.program});
+        if (!interpreter) interpreter = launch::torch_of_environment().python;
+        programs::ask_python(program, {*interpreter, world_.places.program});
       }
   }
 
-  std::string planned_text(const plan::Plan& plan) {
+  std::string planned_text(const planning::Plan& plan) {
     if (!arguments_.json && arguments_.slurm.is_asked()) return script_of(plan);
     return cases_text(plan);
   }
-  std::string cases_text(const plan::Plan& plan) {
+  std::string cases_text(const planning::Plan& plan) {
     const auto folders = named_folders(arguments_.plugins, plan.request.plugins);
     return arguments_.json ? plan_as_json(plan, folders) : plan_as_text(plan, folders);
   }
 
   // A dry run ends as the run would.
-  int say_nothing_to_run(const plan::Plan& plan) {
+  int say_nothing_to_run(const planning::Plan& plan) {
     world_.err << "peakbench: nothing can run: every case has an outcome without running\n";
     if (arguments_.dry_run)
       world_.out << cases_text(plan);
@@ -148,11 +182,11 @@ class RunCommand {
   }
 
   // A run says all that decides its figures: what somebody's shell sets is none of it.
-  void warn_of_inherited_settings(const plan::Plan& plan) {
+  void warn_of_inherited_settings(const planning::Plan& plan) {
     if (!has_card(plan) || arguments_.quiet) return;
-    for (const char* name : result::kAllocatorVariables)
+    for (const char* name : records::kAllocatorVariables)
       warn_of(name, "--allocator sets the allocator of cases");
-    for (const char* name : result::kLibraryVariables)
+    for (const char* name : records::kLibraryVariables)
       warn_of(name, "cases have PyTorch's default");
   }
   void warn_of(const char* name, const char* instead) {
@@ -161,39 +195,39 @@ class RunCommand {
                                 printable(value), instead);
   }
 
-  std::string place_of(const plan::Plan& plan) const {
+  std::string place_of(const planning::Plan& plan) const {
     return arguments_.out.empty() ? folder_for(plan.request.title) : arguments_.out;
   }
 
   // What would be submitted; what would be run stands in the plan, with --json.
-  std::string script_of(const plan::Plan& plan) {
+  std::string script_of(const planning::Plan& plan) {
     const auto place = place_of(plan);
-    std::optional<result::Run> held;
+    std::optional<records::Run> held;
     if (arguments_.resume && files::is_there((fs::path(place) / "run.json").string()))
       held = launch::read_matching_run(place, plan);
-    return executor::first_script(plan, place, scheduled_options(arguments_.slurm, {}).submit,
-                                  held ? &*held : nullptr);
+    return cluster::first_script(plan, place, scheduled_options(arguments_.slurm, {}).submit,
+                                 held ? &*held : nullptr);
   }
 
   // What jobs of earlier calls measure is not mixed with what is measured here, nor taken for what
   // comes after --overwrite.
   void leave_to_jobs(const launch::RunFolder& folder) {
-    if (executor::submissions_in(folder.path()).empty()) return;
+    if (cluster::submissions_in(folder.path()).empty()) return;
     folder.refuse_links();  // nothing is deleted of a run that is refused then
     if (!arguments_.resume || !arguments_.slurm.is_asked()) check_jobs_ended(folder.path());
-    if (arguments_.overwrite) executor::remove_submissions(folder.path());
+    if (arguments_.overwrite) cluster::remove_submissions(folder.path());
   }
 
   void check_jobs_ended(const std::string& folder) {
-    if (!executor::Slurm::is_here()) {
+    if (!cluster::Slurm::is_here()) {
       world_.err << fmt::format(
           "warning: a job was submitted for {}; there is no sbatch on PATH to check whether it "
           "still runs\n",
           printable(folder));
       return;
     }
-    executor::Slurm slurm;
-    if (const auto jobs = executor::live_jobs(folder, slurm); !jobs.empty())
+    cluster::Slurm slurm;
+    if (const auto jobs = cluster::live_jobs(folder, slurm); !jobs.empty())
       throw ConfigError(fmt::format(
           "job {} still measures for {}. Wait for it with --executor slurm --resume, or "
           "end it first: scancel {}",
@@ -201,15 +235,15 @@ class RunCommand {
   }
 
   // On the machines of a scheduler.
-  result::Run run_there(const plan::Plan& plan, const manifest::Found& plugins,
-                        const launch::RunFolder& folder, launch::SessionOptions options) {
-    executor::Slurm slurm;
+  records::Run run_there(const planning::Plan& plan, const planning::Found& plugins,
+                         const launch::RunFolder& folder, launch::SessionOptions options) {
+    cluster::Slurm slurm;
     complete(options, plugins, arguments_.jobs);
     auto scheduled = scheduled_options(arguments_.slurm, options);
     scheduled.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
     // Its end takes the status lines off the screen.
     const auto progress = make_progress(said(), world_.err, world_.screen, arguments_.quiet);
-    return executor::run_scheduled(plan, folder, scheduled, slurm, *progress);
+    return cluster::run_scheduled(plan, folder, scheduled, slurm, *progress);
   }
 
   // Nobody who could answer: the tasks go on, and --resume takes what they measure.
@@ -228,7 +262,7 @@ class RunCommand {
     return answer == "y" || answer == "Y" || answer == "yes";
   }
 
-  int run(const plan::Plan& plan, const manifest::Found& plugins) {
+  int run(const planning::Plan& plan, const planning::Found& plugins) {
     launch::SessionOptions options;
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
@@ -255,7 +289,7 @@ class RunCommand {
     return exit_code(run);
   }
 
-  void say_interrupted(const result::Run& run, const std::string& folder) {
+  void say_interrupted(const records::Run& run, const std::string& folder) {
     const auto count = plan_size(run);
     world_.err << fmt::format(
         "Interrupted: {} of {} cases are done; what was measured is kept. The same command with "
@@ -264,7 +298,7 @@ class RunCommand {
   }
 
   // The same words whether the run was interrupted or not: these cases have a row, and no figures.
-  void say_not_measured(const result::Run& run, const std::string& folder) {
+  void say_not_measured(const records::Run& run, const std::string& folder) {
     const auto count = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& one) {
       return one.status == Status::kHostFailure;
     });
@@ -275,7 +309,7 @@ class RunCommand {
         count == 1 ? "it" : "them", count, plan_size(run), folder);
   }
 
-  static std::size_t plan_size(const result::Run& run) {
+  static std::size_t plan_size(const records::Run& run) {
     std::vector<std::string> ids = run.pending;
     for (const auto& one : run.cases) ids.push_back(one.spec.id);
     std::sort(ids.begin(), ids.end());
@@ -291,7 +325,7 @@ class RunCommand {
   // With --json, standard output is for run.json alone.
   std::ostream& said() const { return arguments_.json ? world_.err : world_.out; }
 
-  void report(const result::Run& run, const std::string& folder) {
+  void report(const records::Run& run, const std::string& folder) {
     if (!arguments_.quiet && !run.cases.empty())
       said() << "\n" << reports::main_table(run, world_.out_width, folder) << std::flush;
     std::vector<std::string> written;

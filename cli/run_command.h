@@ -1,4 +1,3 @@
-// A run, for whoever has its arguments.
 #pragma once
 
 #include <string>
@@ -8,6 +7,17 @@
 #include "cli/run_arguments.h"
 
 namespace peakbench::cli {
+
+// The suites that are part of the installation.
+
+// Where the one of that name lies; it need not be there.
+std::string bundled_suite(const Places& places, const std::string& name);
+
+// The file that somebody means: what was typed, or where that names no file and is a word, the
+// bundled suite of that name. Throws ConfigError with their names where there is none.
+std::string suite_file(const Places& places, const std::string& typed);
+
+// A run, for whoever has its arguments.
 
 // Measures the cases and writes the results; `typed`: argv, for the record. An exit code. Throws
 // ConfigError where nothing can be measured.

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "cli/one_of.h"
-#include "errors/errors.h"
+#include "base/errors.h"
+#include "cli/option_values.h"
 
 namespace peakbench::cli {
 namespace {
@@ -81,9 +81,9 @@ void check_slurm_arguments(const SlurmArguments& arguments) {
   check_options(arguments.slurm);
 }
 
-executor::ScheduledOptions scheduled_options(const SlurmArguments& arguments,
-                                             const launch::SessionOptions& session) {
-  executor::ScheduledOptions options;
+cluster::ScheduledOptions scheduled_options(const SlurmArguments& arguments,
+                                            const launch::SessionOptions& session) {
+  cluster::ScheduledOptions options;
   static_cast<launch::SessionOptions&>(options) = session;
   options.submit.slurm = arguments.slurm;
   options.submit.dealing.cases_a_task = static_cast<std::size_t>(arguments.cases_per_task);

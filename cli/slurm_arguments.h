@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/scheduled_run.h"
+#include "cluster/scheduled_run.h"
 
 namespace peakbench::cli {
 
 struct SlurmArguments {
   std::string executor = "local";
-  executor::SlurmOptions slurm;
+  cluster::SlurmOptions slurm;
   std::int64_t cases_per_task = 32, shared_delay_s = 60;
   std::string only_slurm;  // an option of Slurm's that was given; empty: none
 
@@ -24,7 +24,7 @@ void add_slurm_options(CLI::App& command, SlurmArguments& arguments);
 // take.
 void check_slurm_arguments(const SlurmArguments& arguments);
 
-executor::ScheduledOptions scheduled_options(const SlurmArguments& arguments,
-                                             const launch::SessionOptions& session);
+cluster::ScheduledOptions scheduled_options(const SlurmArguments& arguments,
+                                            const launch::SessionOptions& session);
 
 }  // namespace peakbench::cli

@@ -10,21 +10,20 @@
 #include <optional>
 #include <system_error>
 
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/emulate_peak.h"
-#include "cli/own_report.h"
+#include "cli/emulate_command.h"
+#include "cli/measure.h"
+#include "cli/option_values.h"
 #include "cli/program_words.h"
-#include "cli/screen.h"
-#include "cli/second_guess_option.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "files/temporary_folder.h"
-#include "plan/plan.h"
-#include "program/needed.h"
-#include "program/trace_program.h"
+#include "cli/terminal.h"
+#include "planning/plan.h"
+#include "programs/trace_program.h"
 #include "reports/analysis/peak_text.h"
-#include "reports/report/report.h"
-#include "text/printable.h"
+#include "reports/run/report.h"
 
 namespace peakbench::cli {
 namespace {
@@ -50,7 +49,7 @@ struct TraceArguments {
   bool overwrite = false, needed = true, details = false;
   std::int64_t needed_timeout_s = 600;
   std::int64_t second_guesses = 0;
-  std::optional<program::StepRange> step_range;  // of `steps`
+  std::optional<programs::StepRange> step_range;  // of `steps`
   emulator::ValuesRequest values;
 };
 
@@ -83,9 +82,9 @@ class JournalFolder {
 
 std::string traced_folder(const TraceArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
-  return "results/" + program::safe_name(arguments.name.empty()
-                                             ? program::name_of(arguments.command)
-                                             : arguments.name);
+  return "results/" + programs::safe_name(arguments.name.empty()
+                                              ? programs::name_of(arguments.command)
+                                              : arguments.name);
 }
 
 class TraceCommand {
@@ -93,12 +92,12 @@ class TraceCommand {
   TraceCommand(World& world, const TraceArguments& arguments, const std::vector<std::string>& typed)
       : world_(world), arguments_(arguments), typed_(typed), folder_(traced_folder(arguments)) {
     const bool is_new = !files::is_there(folder_);
-    program::check_folder(folder_, there());
+    programs::check_folder(folder_, there());
     journals_ = std::make_unique<JournalFolder>(folder_, is_new);
   }
 
   int go() {
-    program::TraceRequest request;
+    programs::TraceRequest request;
     request.card = arguments_.card;
     request.command = arguments_.command;
     request.journals = journals_->path();
@@ -109,35 +108,35 @@ class TraceCommand {
     look_.width = [] { return table_width(STDERR_FILENO); };
     request.look = look_;
     request.steps = arguments_.step_range;
-    auto traced = program::trace_program(request);
+    auto traced = programs::trace_program(request);
     if (traced.run) tell(*traced.run, traced.doubts);
     return traced.exit_code;
   }
 
  private:
-  program::Folder there() const {
-    return arguments_.overwrite ? program::Folder::kOverwritten : program::Folder::kNew;
+  programs::Folder there() const {
+    return arguments_.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew;
   }
 
-  void tell(program::ProgramRun& run, const std::vector<program::Doubt>& doubts) {
-    std::fputs(peak_of(run, program::fullest(run)).c_str(), stderr);
+  void tell(programs::ProgramRun& run, const std::vector<programs::Doubt>& doubts) {
+    std::fputs(peak_of(run, programs::fullest(run)).c_str(), stderr);
     for (const auto& doubt : doubts)
       std::fprintf(stderr, "\n%s: %s.\n",
-                   doubt.kind == result::VerdictKind::unreliable ? "Unreliable" : "Lower bound",
+                   doubt.kind == records::VerdictKind::unreliable ? "Unreliable" : "Lower bound",
                    doubt.sentence.c_str());
     if (run.processes.empty()) return;
     if (arguments_.needed) find_needed(run);
     run.command = typed_;
     if (!arguments_.name.empty()) run.name = arguments_.name;
-    program::write_program_run(run, folder_, there());
+    programs::write_program_run(run, folder_, there());
     auto options = own_report(world_, folder_);
     options.formats = {"html", "markdown"};
     reports::write_reports({folder_}, options);
     std::fprintf(stderr, "Report: %s\n", (fs::path(folder_) / "report/index.html").c_str());
   }
 
-  std::string peak_of(const program::ProgramRun& run,
-                      const program::ProgramProcess* fullest) const {
+  std::string peak_of(const programs::ProgramRun& run,
+                      const programs::ProgramProcess* fullest) const {
     if (fullest == nullptr) return "\n" + escaped_controls(run.reason) + "\n";
     const auto& trace = fullest->trace;
     if (arguments_.details)
@@ -147,15 +146,15 @@ class TraceCommand {
     return (arguments_.card.empty() ? "\n" : "") + peak_lines(brief, look_);
   }
 
-  void find_needed(program::ProgramRun& run) {
+  void find_needed(programs::ProgramRun& run) {
     const auto folder = journals_->path() / "again";
     fs::create_directory(folder);
-    program::find_needed(run, {.card = arguments_.card,
-                               .command = arguments_.command,
-                               .values = arguments_.values,
-                               .folder = folder,
-                               .limit = std::chrono::seconds(arguments_.needed_timeout_s)});
-    std::fputs(escaped_controls(program::needed_text(run)).c_str(), stderr);
+    programs::find_needed(run, {.card = arguments_.card,
+                                .command = arguments_.command,
+                                .values = arguments_.values,
+                                .folder = folder,
+                                .limit = std::chrono::seconds(arguments_.needed_timeout_s)});
+    std::fputs(escaped_controls(programs::needed_text(run)).c_str(), stderr);
   }
 
   World& world_;
@@ -202,7 +201,7 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
       ->add_option("--needed-timeout", arguments->needed_timeout_s,
                    "Time limit of that second run, in seconds (default 600)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(std::int64_t{1}, plan::kMostSeconds));
+      ->check(CLI::Range(std::int64_t{1}, planning::kMostSeconds));
   add_program(*command, arguments->command, "program", "Program and its arguments, after --")
       ->type_name("PROGRAM ARG");
   return [&world, arguments, &typed] {
@@ -210,7 +209,7 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
       throw ConfigError(
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
     arguments->command = runnable(arguments->command);
-    if (arguments->steps) arguments->step_range = program::step_range(*arguments->steps);
+    if (arguments->steps) arguments->step_range = programs::step_range(*arguments->steps);
     return TraceCommand(world, *arguments, typed).go();
   };
 }

@@ -3,39 +3,166 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <utility>
 
-#include "cli/workers_build.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "launch/host.h"
-#include "launch/worker_torch.h"
-#include "result/device.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/printable.h"
+#include "cli/rows.h"
+#include "cli/terminal.h"
+#include "launch/interrupt.h"
+#include "launch/machine.h"
+#include "launch/together.h"
+#include "launch/worker_build.h"
+#include "launch/worker_environment.h"
+#include "records/device.h"
 
 namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
-using workers::WorkerFolder;
+// One line that is drawn anew on a terminal; a line now and then elsewhere.
+class BuildProgress {
+ public:
+  explicit BuildProgress(World& world) : world_(world) {}
+  ~BuildProgress() { clear(); }
+  BuildProgress(const BuildProgress&) = delete;
+  BuildProgress& operator=(const BuildProgress&) = delete;
 
-bool takes_own(const World& world, const workers::Wish& wish) {
+  void say(const std::string& sentence) {
+    clear();
+    world_.err << printable(sentence) << "\n" << std::flush;
+  }
+
+  void show(const std::string& line) {
+    const auto now = Clock::now();
+    const bool live = world_.screen.live;
+    if (now - shown_at_ < (live ? kBetweenDrawings : kBetweenLines)) return;
+    shown_at_ = now;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - began_).count();
+    const auto text = fmt::format("{}  {}", duration(seconds), line);
+    const auto width = static_cast<std::size_t>(std::max(world_.screen.width() - 1, 20));
+    clear();
+    world_.err << (live ? elided(text, width) : text + "\n") << std::flush;
+    drawn_ = live;
+  }
+
+ private:
+  void clear() {
+    if (drawn_) write_codes(world_.err, "\r\x1b[K");
+    world_.err << std::flush;
+    drawn_ = false;
+  }
+
+  static constexpr Clock::duration kBetweenDrawings = std::chrono::milliseconds(200);
+  static constexpr Clock::duration kBetweenLines = std::chrono::seconds(15);
+
+  World& world_;
+  Clock::time_point began_ = Clock::now(), shown_at_ = began_;
+  bool drawn_ = false;
+};
+
+// A worker's sources take about 2 GiB of memory each, being compiled.
+std::size_t jobs_for(std::int64_t available_bytes) {
+  constexpr std::int64_t kEach = std::int64_t{2} << 30;
+  return std::clamp<std::size_t>(static_cast<std::size_t>(available_bytes / kEach), 1,
+                                 std::max<std::size_t>(launch::usable_cores(), 1));
+}
+
+launch::TorchFound torch_to_build_for(const WorkersBuild& arguments) {
+  auto found = launch::torch_of_environment();
+  if (!arguments.torch_folder.empty()) {
+    const auto python = found.python;
+    found = launch::torch_found_in(fs::absolute(arguments.torch_folder).lexically_normal());
+    found.python = python;
+  }
+  if (found.torch) return found;
+  throw ConfigError(
+      fmt::format("no worker can be built: {}{}", launch::about(found),
+                  found.folder.empty()
+                      ? ". Install one (pip install torch), or name its folder with --torch-dir"
+                      : ""));
+}
+
+std::string sources_of(const World& world) {
+  if (const char* named = std::getenv(launch::kSourceVariable); named != nullptr && *named != '\0')
+    return fs::absolute(named).string();
+  return world.places.source;
+}
+
+launch::BuildListener listener_of(BuildProgress& progress) {
+  return {[&](const std::string& text) { progress.say(text); },
+          [&](const std::string& line) { progress.show(line); },
+          [] { return launch::interrupted(); }};
+}
+
+launch::BuildEnd worker_built(World& world, const launch::TorchFound& found,
+                              bool quickstart = false) {
+  const launch::InterruptScope interrupts;
+  const launch::BuildOrder order{*found.torch,
+                                 sources_of(world),
+                                 found.python,
+                                 world.places.workers,
+                                 launch::peakbench_version(),
+                                 jobs_for(launch::host_memory().available_bytes),
+                                 quickstart};
+  BuildProgress progress(world);
+  return launch::build_worker(order, listener_of(progress));
+}
+
+constexpr const char* kNothingIsLeft = "Interrupted: nothing is left of the build.";
+
+}  // namespace
+
+launch::Release release_installed(World& world, const launch::ReleaseOrder& order) {
+  const launch::InterruptScope interrupts;
+  BuildProgress progress(world);
+  auto release = launch::install_release(order, listener_of(progress));
+  if (!release) throw Interrupted("Interrupted: nothing is left of the installation.");
+  return *release;
+}
+
+std::string build_worker_for(World& world, const launch::TorchFound& found, bool quickstart) {
+  const auto end = worker_built(world, found, quickstart);
+  if (end.folder.empty()) throw Interrupted(kNothingIsLeft);
+  return end.folder.string();
+}
+
+int build_worker(World& world, const WorkersBuild& arguments) {
+  const auto end = worker_built(world, torch_to_build_for(arguments));
+  if (end.folder.empty()) throw Interrupted(kNothingIsLeft);
+  world.out << fmt::format("{}{}\n", end.was_there ? "It is there already: " : "",
+                           printable(end.folder.string()));
+  return kDone;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using launch::WorkerFolder;
+
+bool takes_own(const World& world, const launch::Wish& wish) {
   return has_own_worker(world) &&
          (wish.version.empty() ||
-          manifest::is_start_of(wish.version, manifest::own_stamp().libtorch_version));
+          planning::is_start_of(wish.version, planning::own_stamp().libtorch_version));
 }
 
 // The worker beside the program, which finds its PyTorch by itself; as one among others.
 WorkerFolder own_folder() {
   WorkerFolder own;
-  own.stamp = manifest::own_stamp();
+  own.stamp = planning::own_stamp();
   return own;
 }
-std::vector<workers::Candidate> with_own(const World& world, const WorkerFolder& own,
-                                         std::vector<workers::Candidate> all) {
+std::vector<launch::Candidate> with_own(const World& world, const WorkerFolder& own,
+                                        std::vector<launch::Candidate> all) {
   pytorch::TorchInUse loaded;
   loaded.version = own.stamp.libtorch_version;
   if (has_own_worker(world)) all.insert(all.begin(), {&own, loaded});
@@ -43,36 +170,36 @@ std::vector<workers::Candidate> with_own(const World& world, const WorkerFolder&
 }
 
 // `missing` gives one where none fits.
-manifest::Worker choose_worker(
-    const World& world, const workers::Wish& wish,
-    const std::function<manifest::Worker(const workers::TorchFound&, const std::string& why)>&
+planning::Worker choose_worker(
+    const World& world, const launch::Wish& wish,
+    const std::function<planning::Worker(const launch::TorchFound&, const std::string& why)>&
         missing) {
   if (takes_own(world, wish)) return own_worker(world);
-  const auto environment = workers::torch_of_environment();
+  const auto environment = launch::torch_of_environment();
   const auto own = own_folder();
-  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto folders = launch::list_workers(world.places.workers, launch::peakbench_version());
   const auto all = with_own(world, own, candidates_of(world, folders, environment));
-  if (const auto chosen = workers::choose(all, wish, environment))
-    return chosen->worker == &own ? own_worker(world) : workers::worker_of(*chosen);
-  return missing(environment, workers::why_none(all, wish, environment));
+  if (const auto chosen = launch::choose(all, wish, environment))
+    return chosen->worker == &own ? own_worker(world) : launch::worker_of(*chosen);
+  return missing(environment, launch::why_none(all, wish, environment));
 }
 
 // Before minutes of compiling.
-void check_torch(const pytorch::TorchInUse& torch, const result::Device& device) {
-  manifest::Worker worker;
+void check_torch(const pytorch::TorchInUse& torch, const records::Device& device) {
+  planning::Worker worker;
   worker.torch = {torch.folder.string(), torch.version, torch.cuda};
   if (const auto why = launch::why_not_with(worker, device); !why.empty())
     throw ConfigError(fmt::format("device \"{}\": {}", device.id, why));
 }
 
 // `quickstart_on`: the device of the quick start; empty: a worker for everything.
-const manifest::Worker& chosen_or_compiled(World& world, const std::string& quickstart_on) {
-  const auto compile = [&](const workers::TorchFound& environment, const std::string& why) {
+const planning::Worker& chosen_or_compiled(World& world, const std::string& quickstart_on) {
+  const auto compile = [&](const launch::TorchFound& environment, const std::string& why) {
     if (!wish_of(world).version.empty() || !environment.torch) throw ConfigError(why);
     const bool quickstart = !quickstart_on.empty();
-    if (quickstart) check_torch(*environment.torch, result::device_from(quickstart_on));
-    return workers::worker_in(build_worker_for(world, environment, quickstart),
-                              launch::peakbench_version());
+    if (quickstart) check_torch(*environment.torch, records::device_from(quickstart_on));
+    return launch::worker_in(build_worker_for(world, environment, quickstart),
+                             launch::peakbench_version());
   };
   if (!world.chosen) world.chosen = choose_worker(world, wish_of(world), compile);
   return *world.chosen;
@@ -88,7 +215,7 @@ CLI::Option* add_torch(CLI::App& command, World& world) {
       ->type_name("VERSION");
 }
 
-workers::Wish wish_of(const World& world) {
+launch::Wish wish_of(const World& world) {
   if (!world.torch.empty()) return {world.torch, kTorchOption};
   const char* value = std::getenv(kTorchVariable);
   return {value == nullptr ? "" : value, kTorchVariable};
@@ -99,8 +226,8 @@ bool has_own_worker(const World& world) {
   return files::is_there(world.places.worker) || files::is_folder(world.places.plugins);
 }
 
-manifest::Worker own_worker(const World& world) {
-  manifest::Worker worker;
+planning::Worker own_worker(const World& world) {
+  planning::Worker worker;
   worker.program = world.places.worker;
   worker.plugins = world.places.plugins;
   return worker;
@@ -108,40 +235,40 @@ manifest::Worker own_worker(const World& world) {
 
 bool takes_own_worker(const World& world) { return takes_own(world, wish_of(world)); }
 
-manifest::Worker worker_for(World& world, const workers::Wish& wish) {
-  return choose_worker(world, wish, [](const auto&, const std::string& why) -> manifest::Worker {
+planning::Worker worker_for(World& world, const launch::Wish& wish) {
+  return choose_worker(world, wish, [](const auto&, const std::string& why) -> planning::Worker {
     throw ConfigError(why);
   });
 }
 
-std::vector<workers::Candidate> candidates_of(const World& world,
-                                              const std::vector<WorkerFolder>& folders,
-                                              const workers::TorchFound& environment) {
+std::vector<launch::Candidate> candidates_of(const World& world,
+                                             const std::vector<WorkerFolder>& folders,
+                                             const launch::TorchFound& environment) {
   // In a wheel PREFIX is site-packages/peakbench, and PyTorch may lie beside that.
   const auto beside = fs::path(world.places.workers).parent_path().parent_path() / "torch";
-  return workers::candidates(folders, environment, [&](const WorkerFolder& one) {
+  return launch::candidates(folders, environment, [&](const WorkerFolder& one) {
     return std::vector<fs::path>{one.torch, beside};
   });
 }
 
-std::string why_no_worker(const World& world, std::vector<workers::Candidate> all,
-                          const workers::TorchFound& environment) {
+std::string why_no_worker(const World& world, std::vector<launch::Candidate> all,
+                          const launch::TorchFound& environment) {
   const auto own = own_folder();
-  return workers::why_none(with_own(world, own, std::move(all)), wish_of(world), environment);
+  return launch::why_none(with_own(world, own, std::move(all)), wish_of(world), environment);
 }
 
-const manifest::Worker& worker_of(World& world) { return chosen_or_compiled(world, ""); }
+const planning::Worker& worker_of(World& world) { return chosen_or_compiled(world, ""); }
 
 void choose_worker_of_quickstart(World& world, const std::string& device) {
   chosen_or_compiled(world, device);
 }
 
-const manifest::Worker& worker_at_hand(World& world) {
+const planning::Worker& worker_at_hand(World& world) {
   if (!world.chosen) world.chosen = worker_for(world, wish_of(world));
   return *world.chosen;
 }
 
-manifest::Worker worker_to_look_at(World& world) {
+planning::Worker worker_to_look_at(World& world) {
   try {
     return worker_at_hand(world);
   } catch (const ConfigError&) {
@@ -152,10 +279,10 @@ manifest::Worker worker_to_look_at(World& world) {
 }
 
 std::vector<std::string> releases_with_workers(const World& world) {
-  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto folders = launch::list_workers(world.places.workers, launch::peakbench_version());
   const auto own = own_folder();
-  const auto releases = workers::releases_of(
-      with_own(world, own, candidates_of(world, folders, workers::torch_of_environment())));
+  const auto releases = launch::releases_of(
+      with_own(world, own, candidates_of(world, folders, launch::torch_of_environment())));
   if (releases.size() < 2)
     throw ConfigError(fmt::format(
         "there is {} for {}: name releases with --torch; `peakbench workers build --torch-dir DIR` "
@@ -165,12 +292,12 @@ std::vector<std::string> releases_with_workers(const World& world) {
   return releases;
 }
 
-manifest::Worker any_worker(const World& world) {
+planning::Worker any_worker(const World& world) {
   if (has_own_worker(world)) return own_worker(world);
-  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto folders = launch::list_workers(world.places.workers, launch::peakbench_version());
   const auto usable =
       std::ranges::find_if(folders, [](const WorkerFolder& one) { return one.problem.empty(); });
-  return usable == folders.end() ? own_worker(world) : workers::worker_of({&*usable, {}});
+  return usable == folders.end() ? own_worker(world) : launch::worker_of({&*usable, {}});
 }
 
 }  // namespace peakbench::cli

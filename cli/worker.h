@@ -1,13 +1,39 @@
-// The worker that a command uses.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <stdexcept>
+#include <string>
 
 #include "cli/program.h"
-#include "manifest/worker.h"
-#include "workers/choose.h"
+#include "launch/install_release.h"
+#include "launch/worker_choice.h"
+#include "planning/worker.h"
 
 namespace peakbench::cli {
+
+// `peakbench workers build`.
+
+// Ctrl-C, where a command has nothing to show for it: its exit code is kInterrupted.
+struct Interrupted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// For a PyTorch that was found, with its progress on `err`: its folder. Throws ConfigError: what is
+// missing, or why the build failed; Interrupted. `quickstart`: as in launch::BuildOrder.
+std::string build_worker_for(World& world, const launch::TorchFound& found, bool quickstart);
+
+// A PyTorch for programs, installed once, with its progress on `err`. Throws ConfigError: why it
+// cannot be had; Interrupted.
+launch::Release release_installed(World& world, const launch::ReleaseOrder& order);
+
+struct WorkersBuild {
+  std::string torch_folder;  // empty: the environment's
+};
+
+// An exit code.
+int build_worker(World& world, const WorkersBuild& arguments);
+
+// The worker that a command uses.
 
 // Which PyTorch's worker, where --torch was not typed.
 inline constexpr const char* kTorchVariable = "PEAKBENCH_TORCH";
@@ -17,38 +43,38 @@ inline constexpr const char* kTorchOption = "--torch";
 CLI::Option* add_torch(CLI::App& command, World& world);
 
 // Whose worker was asked for, by --torch or the variable.
-workers::Wish wish_of(const World& world);
+launch::Wish wish_of(const World& world);
 // That one, or this installation's own where it is it. Throws ConfigError where none fits, with
 // what to do.
-manifest::Worker worker_for(World& world, const workers::Wish& wish);
+planning::Worker worker_for(World& world, const launch::Wish& wish);
 
 // The worker beside the program belongs to the PyTorch that the program was built with.
 bool has_own_worker(const World& world);
-manifest::Worker own_worker(const World& world);
+planning::Worker own_worker(const World& world);
 // It is there, and what was asked for; no other is looked for then.
 bool takes_own_worker(const World& world);
 
 // Every worker of a folder that is of use, with the PyTorch that it would load.
-std::vector<workers::Candidate> candidates_of(const World& world,
-                                              const std::vector<workers::WorkerFolder>& folders,
-                                              const workers::TorchFound& environment);
+std::vector<launch::Candidate> candidates_of(const World& world,
+                                             const std::vector<launch::WorkerFolder>& folders,
+                                             const launch::TorchFound& environment);
 
 // Why none of them fits what was asked for, or the environment.
-std::string why_no_worker(const World& world, std::vector<workers::Candidate> all,
-                          const workers::TorchFound& environment);
+std::string why_no_worker(const World& world, std::vector<launch::Candidate> all,
+                          const launch::TorchFound& environment);
 
 // By --torch, else the variable; else the one beside the program; else by the environment's
 // PyTorch, which starts Python; for that one a worker is compiled where there is none
-// (workers_build.h). Chosen once. Throws ConfigError where none fits, with what to do.
-const manifest::Worker& worker_of(World& world);
+// (worker.h). Chosen once. Throws ConfigError where none fits, with what to do.
+const planning::Worker& worker_of(World& world);
 // The same, for a run on `device`; one that is compiled has the plugins of the quick start alone.
 void choose_worker_of_quickstart(World& world, const std::string& device);
 // The same, and nothing is compiled.
-const manifest::Worker& worker_at_hand(World& world);
+const planning::Worker& worker_at_hand(World& world);
 
 // Whose plugins are looked at and not run: worker_at_hand(), and where no PyTorch is there for any
 // of them and none was named, any_worker().
-manifest::Worker worker_to_look_at(World& world);
+planning::Worker worker_to_look_at(World& world);
 
 // The releases that there are workers and PyTorchs for, oldest first. Throws ConfigError where
 // there is one alone.
@@ -56,6 +82,6 @@ std::vector<std::string> releases_with_workers(const World& world);
 
 // For what must be quick and may not fail, such as a shell's completion: whose plugins are looked
 // at. No Python is started.
-manifest::Worker any_worker(const World& world);
+planning::Worker any_worker(const World& world);
 
 }  // namespace peakbench::cli

@@ -8,26 +8,25 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/columns.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/worker.h"
-#include "cli/workers_build.h"
-#include "errors/errors.h"
-#include "files/file.h"
-#include "json/json_text.h"
-#include "launch/host.h"
+#include "launch/machine.h"
+#include "launch/worker_folder.h"
 #include "reports/render/format.h"
-#include "text/printable.h"
-#include "text/wrapped.h"
-#include "workers/remove.h"
 
 namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using workers::Candidate;
-using workers::TorchFound;
-using workers::WorkerFolder;
+using launch::Candidate;
+using launch::TorchFound;
+using launch::WorkerFolder;
 
 constexpr const char* kWorkersFooter = R"(Examples:
   peakbench workers
@@ -64,8 +63,8 @@ struct Row {
 std::string chosen_program(const World& world, const std::vector<Candidate>& all,
                            const TorchFound& environment) {
   if (takes_own_worker(world)) return own_worker(world).program;
-  const auto chosen = workers::choose(all, wish_of(world), environment);
-  return chosen ? workers::worker_of(*chosen).program : "";
+  const auto chosen = launch::choose(all, wish_of(world), environment);
+  return chosen ? launch::worker_of(*chosen).program : "";
 }
 
 Row row_of(const WorkerFolder& worker, const std::vector<Candidate>& all,
@@ -81,7 +80,7 @@ Row row_of(const WorkerFolder& worker, const std::vector<Candidate>& all,
   if (row.problem.empty() && row.torch.empty())
     row.problem = fmt::format("there is no PyTorch {} for it to load", row.version);
   row.serves_environment = worker.problem.empty() && environment.torch &&
-                           workers::serves(worker.stamp, *environment.torch);
+                           launch::serves(worker.stamp, *environment.torch);
   return row;
 }
 
@@ -93,7 +92,7 @@ std::vector<Row> rows_of(const World& world, const std::vector<WorkerFolder>& fo
     Row row;
     row.folder = fs::path(own.program).parent_path().parent_path().string();
     row.version = own.stamp.libtorch_version;
-    row.serves_environment = environment.torch && workers::serves(own.stamp, *environment.torch);
+    row.serves_environment = environment.torch && launch::serves(own.stamp, *environment.torch);
     if (!files::is_there(own.program)) row.problem = "bin/peakbench-worker is missing";
     rows.push_back(row);
   }
@@ -131,12 +130,12 @@ std::string environment_text(const TorchFound& environment) {
   if (environment.torch)
     return fmt::format("The environment's PyTorch is {} in {}.", environment.torch->version,
                        environment.torch->folder.string());
-  return fmt::format("No worker is chosen by the environment: {}.", workers::about(environment));
+  return fmt::format("No worker is chosen by the environment: {}.", launch::about(environment));
 }
 
 int list_workers(World& world, bool json) {
-  const auto environment = workers::torch_of_environment();
-  const auto folders = workers::list_workers(world.places.workers, launch::peakbench_version());
+  const auto environment = launch::torch_of_environment();
+  const auto folders = launch::list_workers(world.places.workers, launch::peakbench_version());
   const auto all = candidates_of(world, folders, environment);
   const auto rows = rows_of(world, folders, all, environment);
   if (json) {
@@ -158,9 +157,9 @@ int list_workers(World& world, bool json) {
 }
 
 int remove(World& world, const std::string& version) {
-  const auto all = workers::list_workers(world.places.workers, launch::peakbench_version());
-  const auto& worker = workers::to_be_removed(all, version);
-  workers::remove_worker(worker);
+  const auto all = launch::list_workers(world.places.workers, launch::peakbench_version());
+  const auto& worker = launch::to_be_removed(all, version);
+  launch::remove_worker(worker);
   world.out << fmt::format("Removed {}\n", printable(worker.folder.string()));
   return kDone;
 }

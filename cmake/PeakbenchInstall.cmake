@@ -52,7 +52,7 @@ endif()
 install(DIRECTORY ${PEAKBENCH_EMULATOR_DIR}/ DESTINATION lib/peakbench/emulator COMPONENT program USE_SOURCE_PERMISSIONS OPTIONAL)
 
 # Inside of traced programs.
-install(FILES ${PROJECT_SOURCE_DIR}/harness/tracer/python/sitecustomize.py ${PROJECT_SOURCE_DIR}/harness/tracer/python/peakbench_tracing.py
+install(FILES ${PROJECT_SOURCE_DIR}/harness/recording/python/sitecustomize.py ${PROJECT_SOURCE_DIR}/harness/recording/python/peakbench_tracing.py
   DESTINATION lib/peakbench/tracer COMPONENT program)
 if(TARGET peakbench_tracer)
   install(TARGETS peakbench_tracer LIBRARY DESTINATION lib/peakbench/tracer COMPONENT program)
@@ -81,7 +81,7 @@ install(FILES ${_completion}/fish DESTINATION ${_shells}/fish/vendor_completions
 foreach(_folder templates suites)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${_folder}/ DESTINATION share/peakbench/${_folder} COMPONENT program OPTIONAL)
 endforeach()
-install(FILES ${PROJECT_SOURCE_DIR}/harness/result/run.schema.json DESTINATION share/peakbench/schema COMPONENT program)
+install(FILES ${PROJECT_SOURCE_DIR}/harness/records/run.schema.json DESTINATION share/peakbench/schema COMPONENT program)
 
 # The sources that a worker for the user's PyTorch is compiled from, with the libraries that they need.
 if(PEAKBENCH_PROGRAM_ONLY)

@@ -1,6 +1,6 @@
 # The headers that most sources without torch parse, compiled once: JSON and text formatting cost more than what uses them.
 #
-#   peakbench_precompile(TARGET...)               rooms; their sources are compiled together
+#   peakbench_precompile(TARGET...)               modules; their sources are compiled together
 #   peakbench_precompile_tests(TARGET...)         GoogleTest beside them; not optimised, as nothing times a test
 #   peakbench_precompile_torch_tests(TARGET...)   LibTorch's headers, as the SDK has them
 add_library(peakbench_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)

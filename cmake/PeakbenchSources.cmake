@@ -1,5 +1,5 @@
 # The sources of a library of ours that is loaded into programs, laid out for the launcher to compile them against another PyTorch
-# (harness/pytorch/compiled_library.h): in one piece, which is quicker.
+# (harness/host/compiled_library.h): in one piece, which is quicker.
 #
 #   peakbench_lay_out_sources(TARGET FOLDER WHOLE FROM ROOT... FILES FILE...)
 #

@@ -23,25 +23,19 @@ from universalmutator import mutator
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EQUIVALENT = ROOT / "lab/equivalent_mutants.json"
 # Directories without LibTorch, and the test programs that should notice a mutant there, the likeliest first.
-ROOMS = {
-    "harness/units": ("result_test", "plan_test"),
-    "harness/text": ("result_test", "cli_test"),
-    "harness/json": ("result_test", "manifest_test"),
-    "harness/files": ("result_test", "executor_test"),
-    "harness/process": ("process_test", "launch_test"),
-    "harness/result": ("result_test", "plan_test", "compare_test", "cli_test"),
-    "harness/manifest": ("manifest_test", "plan_test"),
-    "harness/plan": ("plan_test",),
+MODULES = {
+    "harness/base": ("result_test", "plan_test", "cli_test", "manifest_test", "executor_test"),
+    "harness/host": ("process_test", "launch_test"),
+    "harness/records": ("result_test", "plan_test", "compare_test", "cli_test"),
+    "harness/planning": ("manifest_test", "plan_test"),
     "harness/launch": ("launch_test", "executor_test", "cli_test"),
     "harness/search": ("search_test", "cli_test"),
-    "harness/program": ("program_test", "cli_test"),
-    "harness/executor": ("executor_test",),
+    "harness/programs": ("program_test", "cli_test"),
+    "harness/cluster": ("executor_test",),
     "harness/trace": ("trace_test", "program_test", "peakbench_golden_tests"),
     "reports/analysis": ("compare_test", "peakbench_golden_tests"),
-    "reports/compare": ("compare_test", "peakbench_golden_tests", "history_test"),
-    "reports/gate": ("compare_test", "peakbench_golden_tests"),
-    "reports/history": ("history_test",),
-    "reports/site": ("site_test",),
+    "reports/compare": ("compare_test", "peakbench_golden_tests"),
+    "reports/trends": ("history_test", "site_test"),
 }
 RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
 # Lines that are left alone: a mutant of them could end other processes or delete other files.
@@ -71,12 +65,12 @@ def mutants_of(file):
     return [Mutant(file, number, lines[number - 1], after) for number, after, *_ in found]
 
 
-def sample(rooms, seed):
-    """Mutants of the rooms in turn, at most one of a line. A room's order depends on the seed alone."""
+def sample(modules, seed):
+    """Mutants of the modules in turn, at most one of a line. A module's order depends on the seed alone."""
     queues = []
-    for room in rooms:
-        chance, of_line = random.Random(f"{seed}:{room}"), {}
-        for path in sorted((ROOT / room).glob("*.cpp")):
+    for module in modules:
+        chance, of_line = random.Random(f"{seed}:{module}"), {}
+        for path in sorted((ROOT / module).glob("*.cpp")):
             for mutant in mutants_of(path.relative_to(ROOT).as_posix()):
                 of_line.setdefault((mutant.file, mutant.number), []).append(mutant)
         queue = [chance.choice(mutants) for mutants in of_line.values()]
@@ -169,7 +163,7 @@ def try_all(mutants, count, programs):
             break
         began = time.monotonic()
         reason = known.get((mutant.file, mutant.before.strip(), mutant.after.strip()))
-        verdict, why = (KNOWN, reason) if reason else programs.verdict(mutant, ROOMS[os.path.dirname(mutant.file)])
+        verdict, why = (KNOWN, reason) if reason else programs.verdict(mutant, MODULES[os.path.dirname(mutant.file)])
         judged += verdict in (KILLED, SURVIVED)
         found.append((mutant, verdict))
         said = f"{verdict} by {why}" if verdict == KILLED else f"{verdict}: {why}" if why else verdict
@@ -192,7 +186,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="ci/mutation_test", description=__doc__, epilog="Exit codes: 0; 1 fewer were killed than --score; 2 it could not run.")
     parser.add_argument("--count", type=int, default=40, help="mutants to judge (%(default)s)")
     parser.add_argument("--seed", type=int, default=2026, help="decides which (%(default)s)")
-    parser.add_argument("--room", action="append", choices=ROOMS, help="only this directory; may be repeated")
+    parser.add_argument("--module", action="append", choices=MODULES, help="only this directory; may be repeated")
     parser.add_argument("--only", metavar="FILE:LINE", help="every mutant of one line instead of a sample")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--score", type=int, default=70, help="per cent that must be killed (%(default)s)")
@@ -205,12 +199,12 @@ def parse_arguments():
 def run(options):
     if options.only:
         file, _, number = options.only.rpartition(":")
-        mutants = [mutant for mutant in mutants_of(file) if str(mutant.number) == number] if os.path.dirname(file) in ROOMS else []
+        mutants = [mutant for mutant in mutants_of(file) if str(mutant.number) == number] if os.path.dirname(file) in MODULES else []
     else:
-        mutants = sample(options.room or ROOMS, options.seed)
+        mutants = sample(options.module or MODULES, options.seed)
     count = len(mutants) if options.only else options.count
     if not mutants:
-        raise CannotRun(f"there is no mutant of {options.only or ', '.join(options.room)}")
+        raise CannotRun(f"there is no mutant of {options.only or ', '.join(options.module)}")
     if options.list:
         print(*mutants[:count], sep="\n")
         return 0
@@ -218,9 +212,9 @@ def run(options):
     if changed:
         raise CannotRun(f"files differ from the last commit ({changed.split()[1]}, ...), and sources are changed in place: commit or restore them")
     programs = Programs(options)
-    rooms = {os.path.dirname(mutant.file) for mutant in mutants}
+    modules = {os.path.dirname(mutant.file) for mutant in mutants}
     try:
-        programs.prepare(list(dict.fromkeys(name for room in ROOMS if room in rooms for name in ROOMS[room])))
+        programs.prepare(list(dict.fromkeys(name for module in MODULES if module in modules for name in MODULES[module])))
         return int(report(try_all(mutants, count, programs), options) < options.score)
     finally:
         for name in sorted(programs.touched):  # no build keeps a mutant

@@ -1,8 +1,11 @@
-// Who called: the nearest function with a name outside the stand-in libraries, and PyTorch's
-// operator above it.
 #pragma once
 
+#include <cstddef>
+
 namespace peakbench::emulator {
+
+// Who called: the nearest function with a name outside the stand-in libraries, and PyTorch's
+// operator above it.
 
 struct Caller {
   char function[240] = "";
@@ -12,5 +15,22 @@ struct Caller {
 
 // Of the calling thread. Costs tens of microseconds; a stack seen before is answered from memory.
 const Caller& find_caller();
+
+// Where a Python program is, for messages, and what it does there.
+
+// What the program does with a number that it reads, as far as its source tells; known from Python
+// 3.11 on.
+struct PythonUse {
+  bool makes_integer = false;  // int(count.sum()), range(int(x.item()))
+  // Nothing but texts and other such numbers comes of it: no branch, size or index, and no argument
+  // of code that the file does not show.
+  bool only_logged = false;
+  bool only_printed = false;  // and no logger or meter has it, which may be any code
+};
+
+// Writes "train.py:12", the innermost line outside of PyTorch, or an empty text where the calling
+// thread runs no Python; into `use`, if given, what that line does with what it reads. Takes the
+// interpreter's lock: call it with no lock held.
+void find_python_place(char* out, std::size_t size, PythonUse* use = nullptr);
 
 }  // namespace peakbench::emulator

@@ -1,12 +1,13 @@
-// The card that a process believes in: the values of a profile (emulator/cards/*.json) that an
-// entry point can answer. Plain data: the launcher fills it, the environment carries it as JSON,
-// the stand-in libraries read it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 namespace peakbench::emulator {
+
+// The card that a process believes in: the values of a profile (emulator/cards/*.json) that an
+// entry point can answer. Plain data: the launcher fills it, the environment carries it as JSON,
+// the stand-in libraries read it.
 
 // When a stream's work is done (late_streams.h).
 enum class Streams { at_once, soon, late };
@@ -81,5 +82,17 @@ inline constexpr int kMaxThreadsPerBlock = 1024;  // of every card
 std::string to_json(const CardFacts& card);
 // Throws std::invalid_argument with what is wrong.
 CardFacts card_from_json(const std::string& json);
+
+// What the management of a card (NVML, nvidia-smi) says of one on which nothing runs. No kernel
+// runs on an emulated card, so it neither warms nor draws power; programs log these figures, and
+// none of memory depends on them. They are made up and the same for all cards.
+
+inline constexpr unsigned kIdleCelsius = 35;
+inline constexpr unsigned kHottestCelsius = 90;  // where a card slows down
+inline constexpr unsigned kIdleMilliwatts = 50'000;
+inline constexpr unsigned kMostMilliwatts = 300'000;
+inline constexpr unsigned kIdlePercent = 0;  // of its time in which a kernel runs
+// The branch that came with CUDA 13.0; there is no driver here.
+inline constexpr const char* kDriverVersion = "580.00";
 
 }  // namespace peakbench::emulator

@@ -1,8 +1,7 @@
-// What machine code for a card (a cubin) says of its kernels: their parameters, registers and
-// memory. `cuobjdump -elf` and `cuobjdump -res-usage` print the same.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +10,18 @@
 #include "core/api.h"
 
 namespace peakbench::emulator {
+
+// A value at an address that need not be aligned for it.
+
+template <typename Value>
+Value value_at(const char* bytes) {
+  Value value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+// What machine code for a card (a cubin) says of its kernels: their parameters, registers and
+// memory. `cuobjdump -elf` and `cuobjdump -res-usage` print the same.
 
 // Bytes of each parameter of a kernel, in order.
 using ParameterSizes = std::vector<std::uint32_t>;
@@ -36,5 +47,15 @@ Kernels kernels_of_cubin(const void* image);
 // write.
 PEAKBENCH_EMULATOR_API std::vector<std::uint64_t> words_of(const ParameterSizes& sizes,
                                                            void* const* arguments);
+
+// Fat binaries: what nvcc puts the code of a source file into, for several kinds of card. NVIDIA
+// does not document the format; tests compare what is read here with what ptxas says when it
+// compiles.
+
+bool is_fat_binary(const void* image);
+
+// The cubin that a card of this compute capability runs, unpacked. Empty where there is none, such
+// as PTX alone, which the driver compiles.
+std::string code_for(const void* fat_binary, int major, int minor);
 
 }  // namespace peakbench::emulator

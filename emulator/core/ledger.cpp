@@ -17,8 +17,7 @@
 
 #include "core/callers.h"
 #include "core/ledger_json.h"
-#include "core/python_place.h"
-#include "core/rank.h"
+#include "core/own_ledger.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {

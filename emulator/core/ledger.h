@@ -20,7 +20,8 @@ inline constexpr int kLedgerWorkspaces = 64;
 
 struct LedgerDevice {
   std::uint64_t card;  // which one of the machine's it is (CUDA_VISIBLE_DEVICES)
-  // Which one of the program's ranks has it, and of how many (core/rank.h). -1 and 0: unknown.
+  // Which one of the program's ranks has it, and of how many (core/own_ledger.h). -1 and 0:
+  // unknown.
   std::int32_t rank, ranks;
   std::int32_t communicator_ranks;  // of the largest of its NCCL communicators; 0 without one
   std::uint64_t total_bytes;

@@ -1,10 +1,14 @@
-// The emulated machine: its cards, the calling thread's one, and the versions that it is for.
 #pragma once
+
+#include <cstddef>
+#include <string>
 
 #include "core/api.h"
 #include "core/card.h"
 
 namespace peakbench::emulator {
+
+// The emulated machine: its cards, the calling thread's one, and the versions that it is for.
 
 enum class MachineState {
   ready,
@@ -35,5 +39,37 @@ PEAKBENCH_EMULATOR_API int cuda_version(int major);
 // found out, otherwise as the package says that the process has loaded. 0: not known.
 PEAKBENCH_EMULATOR_API int cudnn_version();
 PEAKBENCH_EMULATOR_API int nccl_version();
+
+// The limits of a device's context that a program may read and set: CUlimit, which the runtime
+// calls cudaLimit.
+
+// False where CUDA has no such limit.
+PEAKBENCH_EMULATOR_API bool device_limit(int limit, std::size_t* out);
+// Remembered for the process. What a raised limit takes of a real card's memory is not charged;
+// the ledger names it as unmodelled.
+PEAKBENCH_EMULATOR_API bool set_device_limit(int limit, std::size_t value);
+
+// Checks that a kernel makes of what it is given (a device-side assert). One that fails stops the
+// card for the process: the next call that waits for it says so, and after that every one that
+// gives it work or asks for memory.
+
+// A check fails on this device, in what `operation` of PyTorch launches: a fault, with the line of
+// the program. Of several, the first: a card runs nothing after it. Nothing happens while a graph
+// is captured, which runs nothing. Takes Python's lock: with no lock held.
+PEAKBENCH_EMULATOR_API void fail_device_assert(int device, const char* operation, const char* what);
+
+// Whether one has failed there. The host waits for the device, or asks how far it is: from now on
+// it knows.
+PEAKBENCH_EMULATOR_API bool meets_device_assert(int device);
+// Whether the host knows of one.
+PEAKBENCH_EMULATOR_API bool is_stopped(int device);
+
+// The PyTorch that this process has loaded.
+
+// The path of a library that the process has loaded, by its file's name; empty where there is none.
+std::string loaded_library(const char* name);
+
+// Whether code is of PyTorch's own libraries.
+bool is_pytorchs(const void* code);
 
 }  // namespace peakbench::emulator

@@ -1,7 +1,7 @@
 """What a program does with a number that it reads from the card, as far as its source shows.
 
 It runs inside the program, in the program's own interpreter, and keeps nothing: objects that stay would move the program's garbage
-collections, which free tensors (python_place.cpp).
+collections, which free tensors (callers.cpp).
 """
 
 import ast

@@ -1,4 +1,3 @@
-// The ledger of this process, and what enters it.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,8 @@
 #include "core/values_hook.h"
 
 namespace peakbench::emulator {
+
+// The ledger of this process, and what enters it.
 
 PEAKBENCH_EMULATOR_API Ledger& ledger();
 // `caller`: the code that launches it.
@@ -35,5 +36,54 @@ PEAKBENCH_EMULATOR_API void refuse(const char* name);
 // A workspace counts as none, held while the call runs that asks for it now: the ledger keeps how
 // much was allocated meanwhile. With no lock held.
 PEAKBENCH_EMULATOR_API void missing_workspace(Workspace kind, const char* function = "");
+
+// Entering a place of the program into the ledger.
+
+enum class PythonsLock { may_be_waited_for, is_held_or_not };
+
+// Where the program is now: the line, if Python runs there; with the second, only where the calling
+// thread holds Python's lock already, as whoever waits for it here may be waited for with it.
+LedgerPlace place_now(const char* function, PythonsLock lock);
+
+// The row of the same function and place counts another call; the largest bytes stay.
+void enter_place(LedgerPlaces& places, const LedgerPlace& place);
+
+// The entry made last has its line, if it has none: the calling thread's line now.
+void complete_last_place(LedgerPlaces& places);
+
+// Where a program learns how much memory the card has left: it asks, or it is refused some. What it
+// then does depends on the CUDA context, which is in no figure.
+
+// The program asked, by this function. `caller` is the code that did: what PyTorch's allocator asks
+// for its messages decides nothing. Call with no lock held.
+PEAKBENCH_EMULATOR_API void free_memory_is_read(const char* function, const void* caller);
+
+// An allocation was refused. Call without the mutex; an allocator may hold a lock of its own.
+void enter_out_of_memory(std::uint64_t bytes);
+
+}  // namespace peakbench::emulator
+
+// Which rank of its program this process is, from the first of these that says so:
+//
+//   torch.distributed's default process group   told by the tracer
+//   the largest communicator of NCCL            per device: ranks may be threads of one process
+//   RANK and WORLD_SIZE                         of the environment, when the card is first used
+
+extern "C" {
+// The default process group of torch.distributed: from now on all devices of the process are this
+// rank's.
+PEAKBENCH_EMULATOR_API void peakbench_emulator_is_rank(int rank, int ranks);
+}
+
+namespace peakbench::emulator {
+
+struct Ledger;
+
+// A number of the environment's; `otherwise` where there is none.
+std::int32_t from_environment(const char* variable, std::int32_t otherwise);
+// Into a ledger that begins.
+void enter_rank(Ledger& ledger);
+// A device takes part in a communicator.
+PEAKBENCH_EMULATOR_API void enter_communicator_rank(int device, int rank, int ranks);
 
 }  // namespace peakbench::emulator

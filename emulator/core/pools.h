@@ -1,3 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/core.h"
+
+namespace peakbench::emulator {
+
+// The addresses of one memory pool: its chunks, and which pieces of them are free.
+
+class PoolSpace {
+ public:
+  void add_chunk(std::uint64_t base, std::uint64_t bytes);
+  // The smallest free piece that is large enough gives them, the lowest of several; 0: none is.
+  std::uint64_t take(std::uint64_t bytes);
+  void give_back(std::uint64_t base, std::uint64_t bytes);
+  // Takes out the largest chunk of which nothing is in use, its base and bytes.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> remove_free_chunk();
+  // The chunk that an address of the pool lies in.
+  std::pair<std::uint64_t, std::uint64_t> chunk_of(std::uint64_t address) const;
+  std::uint64_t bytes() const { return bytes_; }
+  bool in_use() const { return free_bytes_ != bytes_; }
+
+ private:
+  using Pieces = std::map<std::uint64_t, std::uint64_t>;  // base -> bytes
+
+  Pieces chunks_, free_;  // free pieces do not reach over the end of a chunk
+  std::uint64_t bytes_ = 0, free_bytes_ = 0;
+};
+
 // Memory that is handed out in the order of streams (cudaMallocAsync): pools, each of which takes
 // memory of its device in large steps and hands out pieces of it.
 //
@@ -6,13 +39,6 @@
 // a piece of 12 bytes were seen (cupy/cupy#5177), so steps are multiples of that here. How pieces
 // are laid out, and whether the driver moves memory to make room, nobody says either. So what is in
 // use of a pool is exact, and what it has reserved is a model (Fact::pool_growth).
-#pragma once
-
-#include <cstdint>
-
-#include "core/core.h"
-
-namespace peakbench::emulator {
 
 struct PoolFigures {
   std::uint64_t reserved, peak_reserved;  // memory of the device

@@ -7,7 +7,7 @@
 
 #include "core/exchange.h"
 #include "core/late_streams.h"
-#include "core/places.h"
+#include "core/own_ledger.h"
 #include "core/state.h"
 #include "interpreter/python_api.h"
 

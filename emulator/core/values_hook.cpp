@@ -12,11 +12,10 @@
 #include <mutex>
 #include <string>
 
+#include "core/callers.h"
 #include "core/late_streams.h"
 #include "core/machine.h"
-#include "core/places.h"
-#include "core/python_place.h"
-#include "core/pytorch.h"
+#include "core/own_ledger.h"
 #include "core/state.h"
 
 namespace peakbench::emulator {

@@ -56,7 +56,7 @@ PEAKBENCH_VALUES_API void peakbench_emulator_written(std::uint64_t base);
 // with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* operation, const char* what);
 // A kernel that this operator of PyTorch launches checks what it is given, and finds it wrong: see
-// device_assert.h. Takes Python's lock: with no lock held.
+// machine.h. Takes Python's lock: with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_assert_failed(int device, const char* operation,
                                                            const char* what);
 // All that was asked of a stream up to a point in time.

@@ -1,11 +1,11 @@
-// cuBLAS: handles and their modes. Products are no-ops (entry_points.txt): they write memory that
-// the caller allocated, and PyTorch gives each handle its workspace itself.
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
 
 #include "core/entry.h"
-#include "core/workspaces.h"
+
+// cuBLAS: handles and their modes. Products are no-ops (entry_points.txt): they write memory that
+// the caller allocated, and PyTorch gives each handle its workspace itself.
 
 using namespace peakbench::emulator;
 
@@ -90,3 +90,36 @@ PEAKBENCH_ENTRY const char* cublasGetStatusName(int status) {
 PEAKBENCH_ENTRY const char* cublasGetStatusString(int status) {
   return status == kSuccess ? "CUBLAS_STATUS_SUCCESS" : "an error of the emulated cuBLAS";
 }
+
+// Batched factorisations and solutions: results go to device memory. What the host is told, whether
+// the arguments were right, they were; a problem that fails for its values is not seen.
+
+using namespace peakbench::emulator;
+
+namespace {
+
+int worked(int* info) {
+  count_device_work();
+  return give(info, 0);
+}
+
+}  // namespace
+
+#define BATCHED(T)                                                                                 \
+  PEAKBENCH_ENTRY int cublas##T##geqrfBatched(void*, int, int, void*, int, void*, int* info,       \
+                                              int) {                                               \
+    return worked(info);                                                                           \
+  }                                                                                                \
+  PEAKBENCH_ENTRY int cublas##T##getrsBatched(void*, int, int, int, void*, int, void*, void*, int, \
+                                              int* info, int) {                                    \
+    return worked(info);                                                                           \
+  }                                                                                                \
+  PEAKBENCH_ENTRY int cublas##T##gelsBatched(void*, int, int, int, int, void*, int, void*, int,    \
+                                             int* info, int*, int) {                               \
+    return worked(info);                                                                           \
+  }
+BATCHED(S)
+BATCHED(D)
+BATCHED(C)
+BATCHED(Z)
+#undef BATCHED

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "core/entry.h"
-#include "core/workspaces.h"
 
 using namespace peakbench::emulator;
 

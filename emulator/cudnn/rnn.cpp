@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/entry.h"
-#include "cudnn/status.h"
+#include "cudnn/cudnn.h"
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::cudnn;

@@ -1,6 +1,12 @@
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/copies.h"
+#include "core/entry.h"
+
 // cuSPARSE: handles and descriptors as numbers, and texts for its statuses. Sizes of workspaces and
 // what is left to do on the device: entry_points.txt.
-#include "core/entry.h"
 
 using namespace peakbench::emulator;
 
@@ -27,3 +33,83 @@ PEAKBENCH_ENTRY int cusparseCreateDnMat(void** out) { return give_handle(out); }
 // Positions of a pivot that is zero: there are no values, so there is none.
 PEAKBENCH_ENTRY int cusparseXbsrsv2_zeroPivot(void*, void*, int* out) { return give(out, -1); }
 PEAKBENCH_ENTRY int cusparseXbsrsm2_zeroPivot(void*, void*, int* out) { return give(out, -1); }
+
+// Matrices in rows (CSR), and how many entries one has that a product or a sum made: the last of
+// its row offsets, which is read back from the device.
+
+using namespace peakbench::emulator;
+
+namespace {
+
+constexpr int kBadParameter = 3;  // CUSPARSE_STATUS_INVALID_VALUE
+constexpr int kIndex64 = 3;       // cusparseIndexType_t
+
+struct Rows {
+  std::int64_t rows = 0, columns = 0, entries = 0;
+  const char* offsets = nullptr;  // on the device, rows + 1 of them
+  int offset_type = 0;
+};
+
+struct Matrices {
+  std::mutex mutex;
+  std::unordered_map<void*, Rows> rows;
+};
+
+Matrices& matrices() {
+  static auto* const all = new Matrices;  // other threads may outlive the end
+  return *all;
+}
+
+template <typename Offset>
+int read_last(const Rows& matrix, std::int64_t* entries) {
+  Offset last = 0;
+  const auto* from = matrix.offsets + matrix.rows * static_cast<std::int64_t>(sizeof last);
+  if (copy_bytes(&last, from, sizeof last) != MemoryResult::ok) return kBadParameter;
+  return give(entries, static_cast<std::int64_t>(last));
+}
+
+}  // namespace
+
+// Indices of sums have 32 bits. The host asks with a pointer of its own.
+PEAKBENCH_ENTRY int cusparseXcsrgeam2Nnz(void*, int rows, int, void*, int, const int*, const int*,
+                                         void*, int, const int*, const int*, void*,
+                                         const int* offsets, int* entries, void*) {
+  peakbench_emulator_work();
+  if (!entries) return kNowhere;
+  std::int64_t found = 0;
+  const int status = read_last<std::int32_t>(
+      {.rows = rows, .offsets = reinterpret_cast<const char*>(offsets)}, &found);
+  *entries = static_cast<int>(found);
+  return status;
+}
+
+PEAKBENCH_ENTRY int cusparseCreateCsr(void** out, std::int64_t rows, std::int64_t columns,
+                                      std::int64_t entries, void* offsets, void*, void*,
+                                      int offset_type, int, int, int) {
+  if (const int status = give_handle(out); status != kSuccess) return status;
+  const std::lock_guard lock(matrices().mutex);
+  matrices().rows[*out] = {rows, columns, entries, static_cast<const char*>(offsets), offset_type};
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cusparseDestroySpMat(void* matrix) {
+  const std::lock_guard lock(matrices().mutex);
+  matrices().rows.erase(matrix);
+  return kSuccess;
+}
+
+PEAKBENCH_ENTRY int cusparseSpMatGetSize(void* matrix, std::int64_t* rows, std::int64_t* columns,
+                                         std::int64_t* entries) {
+  Rows found;
+  {
+    const std::lock_guard lock(matrices().mutex);
+    const auto kept = matrices().rows.find(matrix);
+    if (kept == matrices().rows.end()) return kBadParameter;
+    found = kept->second;
+  }
+  give(rows, found.rows);
+  give(columns, found.columns);
+  if (found.entries || !found.offsets) return give(entries, found.entries);
+  return found.offset_type == kIndex64 ? read_last<std::int64_t>(found, entries)
+                                       : read_last<std::int32_t>(found, entries);
+}

@@ -1,12 +1,69 @@
-// Initialisation, devices and contexts. A device has one context, its primary one, and it is always
-// there.
+#include "driver/context.h"
+
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 #include "core/exchange.h"
-#include "driver/attributes.h"
-#include "driver/errors.h"
+#include "core/machine.h"
+#include "driver/entry_points.h"
+
+namespace peakbench::emulator::driver {
+namespace {
+
+using GetAttribute = int (*)(int*, int, int);
+
+GetAttribute runtime_attribute() {
+  static const auto function =
+      reinterpret_cast<GetAttribute>(dlsym(RTLD_DEFAULT, "cudaDeviceGetAttribute"));
+  return function;
+}
+
+}  // namespace
+
+CUresult device_attribute(int* out, CUdevice_attribute which, int device) {
+  switch (which) {
+    // The driver alone is asked these.
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+      *out = 1;
+      return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:
+      *out = 0;
+      return CUDA_SUCCESS;
+    default:
+      break;
+  }
+  const GetAttribute ask = runtime_attribute();
+  return ask ? static_cast<CUresult>(ask(out, which, device)) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace peakbench::emulator::driver
+
+// Limits of a context, the same ones that the runtime names cudaLimit.
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::driver;
+
+PEAKBENCH_ENTRY CUresult cuCtxGetLimit(size_t* out, CUlimit limit) {
+  return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    return device_limit(limit, out) ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
+  });
+}
+
+PEAKBENCH_ENTRY CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  return entry(
+      [&] { return set_device_limit(limit, value) ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT; });
+}
+
+// Initialisation, devices and contexts. A device has one context, its primary one, and it is always
+// there.
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::driver;

@@ -1,9 +1,9 @@
 // The driver's memory: its own malloc, copies, and virtual memory management.
 #include <algorithm>
 
-#include "core/copy_calls.h"
-#include "core/free_memory.h"
-#include "driver/errors.h"
+#include "core/copies.h"
+#include "core/own_ledger.h"
+#include "driver/entry_points.h"
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::driver;

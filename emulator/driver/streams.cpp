@@ -1,7 +1,7 @@
 // The driver's streams and events: the runtime's, under other names.
 #include "core/exchange.h"
 #include "core/timing.h"
-#include "driver/errors.h"
+#include "driver/entry_points.h"
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::driver;

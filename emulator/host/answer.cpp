@@ -1,4 +1,4 @@
-#include "host/answer.h"
+#include "emulator/host/answer.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "units/bytes.h"
+#include "base/numbers.h"
 
 namespace peakbench::emulator {
 namespace {

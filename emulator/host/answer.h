@@ -7,10 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "host/card_use.h"
-#include "host/context_memory.h"
-#include "host/emulated_program.h"
-#include "host/out_of_memory.h"
+#include "emulator/host/card_use.h"
+#include "emulator/host/context_memory.h"
+#include "emulator/host/emulated_program.h"
 
 namespace peakbench::emulator {
 

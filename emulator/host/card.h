@@ -1,15 +1,23 @@
-// Emulated cards as people name them: `h100-80gb`, `h100-80gb,memory=60GiB,count=8`, or the path of
-// a JSON file.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/card.h"
-#include "host/context_memory.h"
-#include "host/installation.h"
+#include "emulator/host/context_memory.h"
+#include "emulator/host/installation.h"
 
 namespace peakbench::emulator {
+
+// Cards that are no CUDA cards, told by their names.
+
+// "is one of AMD's, which run PyTorch's ROCm build", for mi300x and its like; empty for a name that
+// is nobody's. Case, dashes and spaces do not matter.
+std::string other_maker(std::string_view name);
+
+// Emulated cards as people name them: `h100-80gb`, `h100-80gb,memory=60GiB,count=8`, or the path of
+// a JSON file.
 
 struct Card {
   CardFacts facts;

@@ -1,4 +1,4 @@
-#include "host/card_file.h"
+#include "emulator/host/card_file.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <optional>
 #include <set>
 
-#include "errors/errors.h"
-#include "files/read_file.h"
-#include "json/fields.h"
-#include "json/parse_json.h"
-#include "text/nearest.h"
+#include "base/errors.h"
+#include "base/fields.h"
+#include "base/json.h"
+#include "base/nearest.h"
+#include "base/regular_file.h"
 
 namespace peakbench::emulator {
 namespace {

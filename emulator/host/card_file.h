@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "host/card.h"
+#include "emulator/host/card.h"
 
 namespace peakbench::emulator {
 

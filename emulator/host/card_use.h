@@ -1,8 +1,9 @@
-// Who took what of which card: the processes of a program by the devices that they used.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "core/shared_cards.h"
 
 namespace peakbench::emulator {
+
+// Who took what of which card: the processes of a program by the devices that they used.
 
 // A device of a process that took memory of it, was refused some, or started work.
 struct CardUse {
@@ -38,5 +41,32 @@ struct CardPeak {
 std::vector<CardPeak> peaks_of_cards(const std::vector<CardUse>& uses,
                                      const std::vector<SharedPeak>& card_peaks,
                                      std::uint64_t context_bytes);
+
+// Which allocation did not fit: the last one that was refused, and whether the program went on.
+
+struct OutOfMemory {
+  bool swallowed = false;          // the program went on, or ended well
+  CardUse use{};                   // who asked
+  std::uint64_t calls = 0;         // how often it ran out of memory
+  std::uint64_t asked_bytes = 0;   // of the card, the last time; 0: the program's own limit, which
+                                   // the card never heard of (set_per_process_memory_fraction)
+  std::uint64_t in_use_bytes = 0;  // by all processes, then
+  std::uint64_t needed_bytes = 0;  // in all, by PyTorch's count; 0: not known
+  std::string function, place;     // that asked; empty where not known
+};
+
+// The host refused a process memory that the card had (ulimit -v), and the card refused it none:
+// why it ran out of memory, if it did, and nothing about the card.
+bool is_refused_by_host(const CardUse& use);
+
+// Nullopt if nobody ran out of memory. An allocation that PyTorch had when it had given back what
+// it kept is none, and what the host alone refused is none of the card. `wait_status`: of the
+// program.
+std::optional<OutOfMemory> find_out_of_memory(const std::vector<CardUse>& uses, int wait_status);
+
+// "asked for 30.000 GiB (aten::empty at train.py:12) with 60.000 GiB in use"
+std::string request_text(const OutOfMemory& failure);
+
+nlohmann::json to_json(const OutOfMemory& failure);
 
 }  // namespace peakbench::emulator

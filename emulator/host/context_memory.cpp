@@ -1,4 +1,4 @@
-#include "host/context_memory.h"
+#include "emulator/host/context_memory.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "units/bytes.h"
+#include "base/numbers.h"
 
 namespace peakbench::emulator {
 namespace {

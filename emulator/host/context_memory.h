@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "json/fields.h"
+#include "base/fields.h"
 
 namespace peakbench::emulator {
 

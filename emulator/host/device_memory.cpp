@@ -1,11 +1,11 @@
-#include "host/device_memory.h"
+#include "emulator/host/device_memory.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "units/bytes.h"
+#include "base/numbers.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -98,14 +98,14 @@ std::string reserved_line(const EmulatedProgram& program, const Answer& answer) 
   return fmt::format(
       "Reserved: {} for {} with these settings of its allocator{}; on a real card with another "
       "release such figures were {:.0f}% too low to {:.0f}% too high.\n",
-      result::verdict_word(program.verdict.kind), release_of(program),
+      records::verdict_word(program.verdict.kind), release_of(program),
       was_refused(answer) ? " and the memory that the CUDA context leaves it" : "",
       -kEstimateLowest, kEstimateHighest);
 }
 
 nlohmann::json reserved_json(const EmulatedProgram& program, const Answer& answer) {
   if (!answer.card) return nullptr;
-  return {{"verdict", result::verdict_word(program.verdict.kind)},
+  return {{"verdict", records::verdict_word(program.verdict.kind)},
           {"torch", program.torch ? nlohmann::json(program.torch->version) : nullptr},
           {"depends_on_context", was_refused(answer)},
           {"on_real_cards_percent", {kEstimateLowest, kEstimateHighest}}};

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "host/answer.h"
-#include "host/emulated_program.h"
+#include "emulator/host/answer.h"
+#include "emulator/host/emulated_program.h"
 
 namespace peakbench::emulator {
 

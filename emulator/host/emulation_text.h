@@ -1,14 +1,23 @@
-// What `peakbench emulate` prints when the program has ended: the summary line and the verdict; in
-// detail, tables and everything else that is known.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "host/answer.h"
-#include "host/emulated_program.h"
+#include "emulator/host/answer.h"
+#include "emulator/host/card_use.h"
+#include "emulator/host/emulated_program.h"
 
 namespace peakbench::emulator {
+
+// What each process took of its cards, a row a device of a process.
+
+// Of at most `width` columns. Of many processes, those that took the same share a row, and only the
+// largest rows are shown. Empty without uses.
+std::string process_table(const std::vector<CardUse>& uses, int width);
+
+// What `peakbench emulate` prints when the program has ended: the summary line and the verdict; in
+// detail, tables and everything else that is known.
 
 // How much of it.
 enum class View {

@@ -1,12 +1,91 @@
-#include "host/environment.h"
+#include "emulator/host/environment.h"
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
 
-#include "host/preload_folder.h"
+#include "base/errors.h"
+#include "core/values_hook.h"
 
 namespace peakbench::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool can_be_preloaded(const fs::path& path) {
+  return path.string().find_first_of(" :$") == std::string::npos;
+}
+
+// Where a temporary folder may lie, the user's own choice first.
+std::vector<fs::path> temporary_folders() {
+  std::vector<fs::path> folders;
+  if (const char* chosen = std::getenv("TMPDIR"); chosen && *chosen)
+    folders.push_back(fs::absolute(chosen));
+  for (const char* usual : {"/tmp", "/var/tmp", "/dev/shm"}) folders.emplace_back(usual);
+  std::erase_if(folders, [](const fs::path& folder) { return !can_be_preloaded(folder); });
+  return folders;
+}
+
+class Link {
+ public:
+  explicit Link(const fs::path& target) {
+    int problem = 0;
+    for (const auto& folder : temporary_folders()) {
+      std::string pattern = (folder / "peakbench-emulator.XXXXXX").string();
+      if (mkdtemp(pattern.data()) == nullptr) {  // for this user alone
+        problem = errno;
+        continue;
+      }
+      folder_ = pattern;
+      std::error_code error;
+      fs::create_directory_symlink(target, path(), error);
+      if (!error) return;
+      problem = error.value();
+      remove();
+    }
+    throw ConfigError(
+        fmt::format("{}: the dynamic loader takes no path with a space, a colon or a dollar in "
+                    "LD_PRELOAD, and no folder for a link to it can be made: {}. Set TMPDIR to a "
+                    "folder that you may write to, or install Peakbench elsewhere",
+                    target.string(), std::strerror(problem)));
+  }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link() { remove(); }
+
+  fs::path path() const { return folder_ / "lib"; }
+
+ private:
+  // Nothing but the link and its folder: what it leads to stays.
+  void remove() const {
+    std::error_code ignored;
+    fs::remove(path(), ignored);
+    fs::remove(folder_, ignored);
+  }
+
+  fs::path folder_;
+};
+
+}  // namespace
+
+fs::path preload_folder(const fs::path& folder) {
+  if (can_be_preloaded(folder)) return folder;
+  // For as long as this process lives: what it started may start others.
+  static std::mutex mutex;
+  static std::map<fs::path, std::unique_ptr<Link>> links;
+  const std::lock_guard lock(mutex);
+  auto& link = links[folder];
+  if (!link) link = std::make_unique<Link>(folder);
+  return link->path();
+}
+
 namespace {
 
 constexpr const char* kPrograms = "bin";  // in the installation's folder
@@ -47,6 +126,62 @@ process::Environment emulation_environment(const Card& card, const Installation&
           {"PATH", path_with_programs(preload_folder(installation.folder) / kPrograms)},
           // Triton opens the driver by its path.
           {"TRITON_LIBCUDA_PATH", installation.folder.string()}};
+}
+
+pytorch::LibraryInUse values_library_for(const std::optional<pytorch::TorchInUse>& torch,
+                                         const Installation& installation,
+                                         const std::function<bool()>& cancelled) {
+  const auto& folder = installation.folder;
+  const pytorch::LibraryBuilds builds{
+      .built = folder / "values/peakbench_values.so",
+      .built_for = installation.libtorch_version,
+      .workers = folder.parent_path().parent_path().parent_path() / "workers",
+      .in_worker = "lib/peakbench/values/peakbench_values.so",
+      .libraries = folder.parent_path().parent_path().parent_path() / "libraries",
+      .sources = {.kind = "values",
+                  .folder = folder / "values/source",
+                  .whole = "values/whole.cpp",
+                  .libraries = {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so"}}};
+  auto library = pytorch::library_for(torch, builds, cancelled);
+  if (!library.problem.empty())
+    library.problem =
+        fmt::format("none are compiled for PyTorch {}: {}", library.torch_version, library.problem);
+  return library;
+}
+
+namespace {
+
+void check_assumption(const ValuesRequest& request) {
+  if (request.assume.empty()) return;
+  if (request.assume != "nonzero=all" && request.assume != "nonzero=none")
+    throw ConfigError(fmt::format(
+        "--assume {}: expected nonzero=all or nonzero=none: how many rows an operator returns "
+        "whose count depends on values that are not known",
+        request.assume));
+  if (!request.compute)
+    throw ConfigError(
+        "--assume and --no-compute: an assumption needs values to be followed; leave one out");
+}
+
+}  // namespace
+
+process::Environment values_environment(const ValuesRequest& request,
+                                        const Installation& installation,
+                                        const std::optional<pytorch::TorchInUse>& torch,
+                                        const std::function<bool()>& cancelled) {
+  check_assumption(request);
+  return values_environment(request, values_library_for(torch, installation, cancelled));
+}
+
+process::Environment values_environment(const ValuesRequest& request,
+                                        const pytorch::LibraryInUse& library) {
+  check_assumption(request);
+  return {{kValuesVariable, library.path.string()},
+          {kComputeVariable, request.compute ? "1" : "0"},
+          {kValuesVersionVariable, library.torch_version},
+          {kValuesProblemVariable, library.problem},
+          {kAssumeVariable, request.assume},
+          {kGuessVariable, std::to_string(request.guess)}};
 }
 
 }  // namespace peakbench::emulator

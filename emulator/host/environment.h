@@ -1,18 +1,58 @@
-// What a process needs in its environment to find an emulated card.
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
 
-#include "host/card.h"
-#include "process/environment.h"
+#include "emulator/host/card.h"
+#include "emulator/host/installation.h"
+#include "host/compiled_library.h"
+#include "host/process.h"
+#include "host/torch_in_use.h"
 
 namespace peakbench::emulator {
+
+// A path of a folder that LD_PRELOAD can hold.
+
+// `folder` itself; or, where its path has what the dynamic loader takes for a separator or a
+// variable (a space, a colon, a dollar), a link to it in a private folder that goes when this
+// process exits. Throws ConfigError where no such folder can be made.
+std::filesystem::path preload_folder(const std::filesystem::path& folder);
+
+// What a process needs in its environment to find an emulated card.
 
 // Variables to set, replacing equal names: the stand-ins preloaded (before what LD_PRELOAD already
 // names), the card, and the folder where every process of the program leaves its ledger and shares
 // the cards with the others (empty: none is left, and nothing shared). Holds while this process
-// lives, see preload_folder.h; throws as that does.
+// lives, see environment.h; throws as that does.
 process::Environment emulation_environment(const Card& card, const Installation& installation,
                                            const std::filesystem::path& ledger_folder);
+
+// The library that computes values (emulator/values), for the PyTorch of a program.
+
+// May compile it, from the sources in the installation: see host/compiled_library.h.
+pytorch::LibraryInUse values_library_for(const std::optional<pytorch::TorchInUse>& torch,
+                                         const Installation& installation,
+                                         const std::function<bool()>& cancelled);
+
+// What a process needs in its environment so that small tensors of the emulated card have values.
+
+// How `peakbench emulate` treats values.
+struct ValuesRequest {
+  bool compute = true;
+  std::string assume;  // "nonzero=all", "nonzero=none" or empty
+  int guess = 0;       // which plausible values stand in for unknown ones; 0: the usual ones
+};
+
+// May compile a library for the program's PyTorch: `cancelled` is asked meanwhile. Throws
+// ConfigError for an assumption that there is not.
+process::Environment values_environment(const ValuesRequest& request,
+                                        const Installation& installation,
+                                        const std::optional<pytorch::TorchInUse>& torch,
+                                        const std::function<bool()>& cancelled);
+// The same with a library that there is.
+process::Environment values_environment(const ValuesRequest& request,
+                                        const pytorch::LibraryInUse& library);
 
 }  // namespace peakbench::emulator

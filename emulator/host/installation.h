@@ -1,11 +1,15 @@
-// Where the stand-in libraries and the cards' data are, and what PyTorch they are for.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "host/torch_in_use.h"
+
 namespace peakbench::emulator {
+
+// Where the stand-in libraries and the cards' data are, and what PyTorch they are for.
 
 struct Installation {
   std::filesystem::path folder;    // libpeakbench_emulator.so, the stand-ins, cards/, libtorch.json
@@ -16,7 +20,7 @@ struct Installation {
   // What a PyTorch for CUDA 12 loads under other names.
   std::vector<std::filesystem::path> cuda12_libraries;
   std::vector<int> cuda_majors;  // whose programs find their libraries: 12, 13
-  // Of a program's own PyTorch, where it is known (see for_program.h); 0: not known.
+  // Of a program's own PyTorch, where it is known (see installation.h); 0: not known.
   int cuda_version = 0;   // 12040
   int cudnn_version = 0;  // 90100
   int nccl_version = 0;   // 22105
@@ -27,5 +31,18 @@ struct Installation {
 Installation find_installation();
 // Throws ConfigError naming what is missing.
 Installation installation_in(const std::filesystem::path& folder);
+
+// The stand-ins that a program needs: those which its PyTorch loads, where it can work with them.
+
+// The installation as a program with that PyTorch meets it: the libraries under the names of its
+// CUDA, the cards that it has code for, the versions that its libraries answer. Where no PyTorch
+// was found, there are the libraries of every CUDA: which are used, the program decides by what it
+// loads.
+Installation for_program(const Installation& installation,
+                         const std::optional<pytorch::TorchInUse>& torch);
+
+// Why this PyTorch cannot work on the emulated card, and what would; nullopt when it can.
+std::optional<std::string> why_torch_cannot_work(const pytorch::TorchInUse& torch,
+                                                 const Installation& installation);
 
 }  // namespace peakbench::emulator

@@ -1,4 +1,4 @@
-#include "host/program_signals.h"
+#include "emulator/host/program_signals.h"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "process/exit_code.h"
-#include "process/process_tree.h"
+#include "host/process.h"
+#include "host/process_tree.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -1,6 +1,3 @@
-// Where the ranks of a communicator meet: a file that each of them maps, and a log of each rank's
-// calls that the others read. In the folder that the processes of a program share, or, without one,
-// in this process alone.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +9,15 @@
 #include <vector>
 
 namespace peakbench::emulator::nccl {
+
+// The other processes of the program that this one belongs to.
+
+// Whether any other process was started under the same `peakbench emulate`: it may become a rank.
+bool others_in_program();
+
+// Where the ranks of a communicator meet: a file that each of them maps, and a log of each rank's
+// calls that the others read. In the folder that the processes of a program share, or, without one,
+// in this process alone.
 
 enum class Presence : std::uint32_t { none, joined, left };
 

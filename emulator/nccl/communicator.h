@@ -1,8 +1,3 @@
-// A communicator of one rank: its seat on the board, the calls it has made and what the others said
-// of theirs.
-//
-// A call posts what this rank gives and returns at once, as NCCL's do; whoever needs what the
-// others give waits for it: the host that reads it, or that waits for a stream.
 #pragma once
 
 #include <atomic>
@@ -17,6 +12,12 @@
 #include "nccl/board.h"
 
 namespace peakbench::emulator::nccl {
+
+// A communicator of one rank: its seat on the board, the calls it has made and what the others said
+// of theirs.
+//
+// A call posts what this rank gives and returns at once, as NCCL's do; whoever needs what the
+// others give waits for it: the host that reads it, or that waits for a stream.
 
 // ncclResult_t
 constexpr int kInvalidArgument = 4;
@@ -108,5 +109,19 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::uint64_t> received_;  // from each rank
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+// All communicators of the process, and who waits for which.
+
+// Gives it a number, by which streams know it.
+std::uint64_t enter_communicator(const CommunicatorPtr& communicator);
+
+// By NCCL's handle; null for none of these.
+CommunicatorPtr find_communicator(void* handle);
+void* handle_of(const CommunicatorPtr& communicator);
+bool drop_communicator(void* handle);
+
+// The last error of any communicator, in words.
+const char* last_error();
+void set_last_error(const std::string& text);
 
 }  // namespace peakbench::emulator::nccl

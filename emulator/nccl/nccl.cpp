@@ -12,9 +12,9 @@
 
 #include "core/entry.h"
 #include "core/ledger.h"
+#include "nccl/communicator.h"
 #include "nccl/operations.h"
 #include "nccl/reduce.h"
-#include "nccl/registry.h"
 #include "vendor_versions.h"
 
 using namespace peakbench::emulator;

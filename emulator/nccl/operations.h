@@ -1,4 +1,3 @@
-// What NCCL's calls move between ranks.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +5,8 @@
 #include "nccl/communicator.h"
 
 namespace peakbench::emulator::nccl {
+
+// What NCCL's calls move between ranks.
 
 struct Collective {
   Call call;
@@ -34,5 +35,10 @@ int split(const CommunicatorPtr& parent, int color, int key, CommunicatorPtr& ou
 // Calls of a group end together, with the outermost one.
 void begin_group();
 int end_group();
+
+// What NCCL's calls do for a rank whose peers do not exist: all are taken to be like it.
+
+int run_alone(const Communicator& self, const Collective& what);
+int split_alone(const Communicator& parent, int color, int key, CommunicatorPtr& out);
 
 }  // namespace peakbench::emulator::nccl

@@ -13,8 +13,7 @@
 
 #include "core/card.h"
 #include "core/shared_cards.h"
-#include "nvidia_smi/arguments.h"
-#include "nvidia_smi/fields.h"
+#include "nvidia_smi/query.h"
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::smi;

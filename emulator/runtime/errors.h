@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/core.h"
-#include "core/device_assert.h"
+#include "core/machine.h"
 #include "runtime/names.h"
 
 #define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))

@@ -1,5 +1,3 @@
-// The fat binaries of the program's libraries, read when somebody asks about one of their kernels:
-// those of a file of LibTorch take about 10 ms, and few are asked about.
 #include "runtime/kernels.h"
 
 #include <algorithm>
@@ -10,6 +8,9 @@
 
 #include "core/kernels.h"
 #include "runtime/errors.h"
+
+// The fat binaries of the program's libraries, read when somebody asks about one of their kernels:
+// those of a file of LibTorch take about 10 ms, and few are asked about.
 
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::runtime;
@@ -118,4 +119,178 @@ PEAKBENCH_ENTRY cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* funct
   if (!out) return finish(cudaErrorInvalidValue);
   *out = static_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
+}
+
+// What a program asks and sets of its kernels.
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+namespace {
+
+// What is not known is as a small kernel has it, and a condition.
+KernelFacts facts_or_typical(const ProgramKernel& kernel) {
+  if (kernel.facts) return *kernel.facts;
+  enter(Fact::unknown_kernel);
+  KernelFacts facts;
+  facts.registers = kTypicalRegisters;
+  return facts;
+}
+
+}  // namespace
+
+PEAKBENCH_ENTRY cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void* function) {
+  return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
+    const ProgramKernel kernel = kernel_of(function);
+    const KernelFacts facts = facts_or_typical(kernel);
+    *out = {};
+    out->sharedSizeBytes = facts.static_shared_bytes;
+    out->localSizeBytes = facts.local_bytes;
+    out->maxThreadsPerBlock = max_threads_per_block(card(), facts);
+    out->numRegs = facts.registers;
+    // cub chooses its tuning by these: the code in this LibTorch that the card would run.
+    out->ptxVersion = out->binaryVersion = facts.arch ? facts.arch : card().binary_arch;
+    out->maxDynamicSharedSizeBytes =
+        static_cast<int>(max_dynamic_shared_bytes(card(), facts, kernel.settings));
+    out->preferredShmemCarveout = kernel.settings.carveout;
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute,
+                                                 int value) {
+  return entry([&] {
+    ProgramKernel kernel = kernel_of(function);
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout)
+      kernel.settings.carveout = value;
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+      if (!may_set_dynamic_shared(card(), kernel.facts.value_or(KernelFacts{}), value))
+        return cudaErrorInvalidValue;
+      kernel.settings.max_dynamic_shared_bytes = value;
+    }
+    set(function, kernel.settings);
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) {
+  return entry([] { return cudaSuccess; });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* out, const void* function, int block_size, size_t shared_bytes, unsigned) {
+  return entry([&] {
+    if (!out || block_size <= 0) return cudaErrorInvalidValue;
+    const ProgramKernel kernel = kernel_of(function);
+    *out = blocks_per_multiprocessor(card(), facts_or_typical(kernel), kernel.settings,
+                                     {block_size, shared_bytes});
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* out,
+                                                                          const void* function,
+                                                                          int block_size,
+                                                                          size_t shared_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(out, function, block_size,
+                                                                shared_bytes, 0);
+}
+
+// Kernel launches: checked as the runtime checks them, counted, not run.
+
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::runtime;
+
+namespace {
+
+struct Configuration {
+  dim3 grid, block;
+  size_t shared_bytes;
+  cudaStream_t stream;
+};
+
+// `kernel<<<...>>>` pushes, the kernel's host side pops.
+thread_local std::vector<Configuration> pushed;
+
+bool fits(const dim3& grid, const dim3& block, size_t shared_bytes) {
+  if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z) return false;
+  if (grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535) return false;
+  if (1ull * block.x * block.y * block.z > kMaxThreadsPerBlock || block.z > 64) return false;
+  return shared_bytes <= card().shared_memory_per_block_optin_bytes;
+}
+
+cudaError_t launch(const dim3& grid, const dim3& block, size_t shared_bytes, cudaStream_t stream,
+                   const void* caller) {
+  return working_entry([&] {
+    if (!fits(grid, block, shared_bytes)) return cudaErrorInvalidConfiguration;
+    if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
+    count_launch(number(stream), kPeakbenchBuiltInKernel, caller);
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+// The prototypes of the next four are nvcc's own; no header of the runtime has them.
+PEAKBENCH_ENTRY unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+                                                     cudaStream_t stream) {
+  pushed.push_back({grid, block, shared_bytes, stream});
+  return 0;
+}
+
+PEAKBENCH_ENTRY cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block,
+                                                       size_t* shared_bytes, void* stream) {
+  if (pushed.empty()) return finish(cudaErrorIllegalState);
+  const Configuration last = pushed.back();
+  pushed.pop_back();
+  *grid = last.grid;
+  *block = last.block;
+  *shared_bytes = last.shared_bytes;
+  *static_cast<cudaStream_t*>(stream) = last.stream;
+  return cudaSuccess;
+}
+
+PEAKBENCH_ENTRY cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3 grid, dim3 block, void**,
+                                               size_t shared_bytes, cudaStream_t stream) {
+  return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaLaunchKernel(const void*, dim3 grid, dim3 block, void**,
+                                             size_t shared_bytes, cudaStream_t stream) {
+  return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaLaunchCooperativeKernel(const void*, dim3 grid, dim3 block, void**,
+                                                        size_t shared_bytes, cudaStream_t stream) {
+  return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*,
+                                                void**) {
+  if (!config) return finish(cudaErrorInvalidValue);
+  return launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream,
+                __builtin_return_address(0));
+}
+
+// A function on the host that a stream calls when it gets there: it is there.
+PEAKBENCH_ENTRY cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
+                                               void* data) {
+  return entry([&] {
+    if (!function) return cudaErrorInvalidValue;
+    if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
+    if (!capture_of(number(stream))) function(data);
+    return cudaSuccess;
+  });
+}
+
+PEAKBENCH_ENTRY cudaError_t cudaStreamAddCallback(cudaStream_t stream,
+                                                  cudaStreamCallback_t callback, void* data,
+                                                  unsigned) {
+  return entry([&] {
+    if (!callback) return cudaErrorInvalidValue;
+    if (!stream_exists(number(stream))) return cudaErrorInvalidResourceHandle;
+    callback(stream, cudaSuccess, data);
+    return cudaSuccess;
+  });
 }

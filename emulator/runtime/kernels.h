@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/cubin.h"
-#include "core/occupancy.h"
+#include "core/kernels.h"
 
 namespace peakbench::emulator::runtime {
 

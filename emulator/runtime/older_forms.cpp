@@ -1,7 +1,7 @@
 // Functions that CUDA 13 changed, in the form that CUDA 12 has under the same name, and names of
 // CUDA 12 for what CUDA 13 calls otherwise.
-#include "runtime/elapsed.h"
 #include "runtime/errors.h"
+#include "runtime/streams.h"
 
 #undef cudaMemAdvise
 #undef cudaMemPrefetchAsync

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <optional>
 
-#include "core/occupancy.h"
+#include "core/kernels.h"
 #include "runtime/errors.h"
 
 using namespace peakbench::emulator;

@@ -9,7 +9,6 @@
 #include "values/arithmetic.h"
 #include "values/card_arithmetic.h"
 #include "values/gather.h"
-#include "values/numbers.h"
 #include "values/operators.h"
 
 namespace peakbench::values {

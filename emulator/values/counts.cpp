@@ -34,7 +34,7 @@ void count_all() {
 
 }  // namespace
 
-void count(const record::AllocatorEvent& event) {
+void count(const recording::AllocatorEvent& event) {
   const auto stats = count_device(static_cast<c10::DeviceIndex>(event.device));
   if (event.kind == trace::EventKind::kOutOfMemory)
     peakbench_emulator_needed(event.device,
@@ -43,7 +43,7 @@ void count(const record::AllocatorEvent& event) {
 }
 
 void start_counting() {
-  peakbench_emulator_ask_allocated(record::allocated_bytes);
+  peakbench_emulator_ask_allocated(recording::allocated_bytes);
   try {  // called with none of the allocator's locks
     allocator::attachOutOfMemoryObserver(
         [](std::int64_t, std::size_t, std::size_t, std::size_t) { peakbench_emulator_ran_out(); });

@@ -2,13 +2,13 @@
 // max_memory_reserved of the whole process.
 #pragma once
 
-#include "record/cuda/allocator_events.h"
+#include "recording/cuda/allocator_events.h"
 
 namespace peakbench::values {
 
 // For each event of the allocator, which holds its lock: peaks only fall when the program resets
 // them, and what they were then has been seen by an event before.
-void count(const record::AllocatorEvent& event);
+void count(const recording::AllocatorEvent& event);
 // Once, when the allocator is there: answers how much is allocated, and counts what comes after the
 // last event, at the process's end.
 void start_counting();

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "values/host.h"
-#include "values/recorded.h"
-#include "values/rounding.h"
+#include "values/record.h"
 #include "values/storages.h"
+#include "values/unspecified.h"
 
 namespace peakbench::values {
 namespace {

@@ -12,16 +12,13 @@
 
 #include "core/facts.h"
 #include "core/values_hook.h"
-#include "record/cuda/allocator_events.h"
+#include "recording/cuda/allocator_events.h"
 #include "trace/trace.h"
-#include "values/callers.h"
 #include "values/counts.h"
-#include "values/exchange.h"
 #include "values/host.h"
 #include "values/outcomes.h"
 #include "values/patch.h"
 #include "values/record.h"
-#include "values/recorded.h"
 #include "values/sizes.h"
 #include "values/storages.h"
 
@@ -74,7 +71,7 @@ bool has_python() {
   return found;
 }
 
-void on_allocator(const record::AllocatorEvent& event) {
+void on_allocator(const recording::AllocatorEvent& event) {
   count(event);
   const bool handed_out = event.kind == trace::EventKind::kAlloc;
   if (!handed_out && event.kind != trace::EventKind::kFree) return;
@@ -96,9 +93,9 @@ void watch() {
   peakbench_emulator_watch_allocator();
   if (allocator::get()->name() == "cudaMallocAsync") {
     peakbench_emulator_watch_pools(on_piece);
-    return peakbench_emulator_ask_allocated(record::allocated_bytes);
+    return peakbench_emulator_ask_allocated(recording::allocated_bytes);
   }
-  record::listen_to_allocator(on_allocator);
+  recording::listen_to_allocator(on_allocator);
   start_counting();
 }
 

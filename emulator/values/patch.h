@@ -1,6 +1,6 @@
-// Values that are put together from others', and bytes that another process of the program sends:
-// they are waited for when somebody reads.
 #pragma once
+
+#include <ATen/core/ivalue.h>
 
 #include <atomic>
 #include <memory>
@@ -13,6 +13,9 @@
 #include "values/value.h"
 
 namespace peakbench::values {
+
+// Values that are put together from others', and bytes that another process of the program sends:
+// they are waited for when somebody reads.
 
 class Arrival {
  public:
@@ -57,5 +60,16 @@ int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, voi
 Ranges unsure_after(const Patch& patch);
 // The storage's value with bytes of it replaced; `patch.before` is filled in. Call with the lock.
 void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);
+
+// Values that go to other processes of the program and come from them: the emulated NCCL asks.
+
+// The storages of a collective's tensors, while PyTorch's operator for it runs on this thread: NCCL
+// is told addresses only.
+void begin_collective(c10::ArrayRef<const c10::IValue> arguments);
+void end_collective();
+// New memory, which the collective may use on its way.
+void add_to_collective(const at::Tensor& tensor);
+
+void answer_exchange();
 
 }  // namespace peakbench::values

@@ -9,7 +9,7 @@
 #include "values/bounds.h"
 #include "values/evaluate.h"
 #include "values/outcomes.h"
-#include "values/recorded.h"
+#include "values/record.h"
 #include "values/storages.h"
 #include "values/unspecified.h"
 

@@ -1,4 +1,3 @@
-// Which storages of the device have a value, by address.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,8 @@
 #include "values/value.h"
 
 namespace peakbench::values {
+
+// Which storages of the device have a value, by address.
 
 inline constexpr std::size_t kLargest = emulator::kLargestValue;
 inline constexpr std::size_t kLargestKnown = emulator::kLargestHostValue;
@@ -75,5 +76,11 @@ std::uint64_t base_of(const at::Tensor& tensor);
 std::size_t bytes_of(const at::Tensor& tensor);
 // Whether there is nothing else in its storage.
 bool covers_storage(const at::Tensor& tensor);
+
+// Whose code called.
+
+// Whether this code lies in PyTorch's libraries of kernels. Inductor's launcher, which starts
+// kernels that were compiled at run time, lies in another (libtorch_python.so).
+bool is_pytorchs(const void* code);
 
 }  // namespace peakbench::values

@@ -4,7 +4,6 @@
 
 #include "values/patch.h"
 #include "values/record.h"
-#include "values/recorded.h"
 #include "values/storages.h"
 
 namespace peakbench::values {

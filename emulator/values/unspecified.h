@@ -1,13 +1,15 @@
-// Operators that give one of several results, where PyTorch does not say which: for the very values
-// at hand.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
+#include "values/operators.h"
 #include "values/value.h"
 
 namespace peakbench::values {
+
+// Operators that give one of several results, where PyTorch does not say which: for the very values
+// at hand.
 
 struct Unspecified {
   int result = -1;  // which of the operator's; -1: all that it makes or writes
@@ -36,5 +38,11 @@ void look_for_factors(std::string_view name, Found& found);
 // Products that may be computed in TF32.
 void look_for_rounding(std::string_view name, const Node& node, const Stack& arguments,
                        Found& found);
+
+// Products of float32 that a card may round to TF32.
+
+// By the card, and the program's settings as they are now (torch.backends.cuda.matmul.allow_tf32
+// and the like): whether a call of this operator may.
+bool may_round_to_tf32(const Operator& op);
 
 }  // namespace peakbench::values

@@ -1,8 +1,7 @@
-// Values of small device tensors: what was copied from the host, and what operators make of it. An
-// operator is recorded when PyTorch calls it and computed on the CPU when the host reads.
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
@@ -11,12 +10,50 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "values/rounded.h"
-
 namespace peakbench::values {
+
+// What a value hangs on that PyTorch leaves open: which of several results a card gives. A value
+// that rests on such a choice is known as long as the card chooses as the CPU does; it is told of
+// where the host reads it.
+
+struct Choice {
+  std::string operation;
+  const char* what = "";  // a constant: "the order of equal keys"
+  bool unsure = false;    // why some of a value's bytes are not known; the others do not hang on it
+
+  bool operator==(const Choice&) const = default;
+};
+
+class Choices {
+ public:
+  bool empty() const { return choices_.empty(); }
+  void add(const Choice& choice);
+  void add(const Choices& others);
+  // Enters them in the ledger, as conditions, where bytes are read that are `known` or not. Takes
+  // Python's lock: with no lock held.
+  void tell(bool known) const;
+
+ private:
+  std::vector<Choice> choices_;
+};
+
+// What a card may round otherwise than the CPU: a value between two others on any card.
+
+struct Rounded {
+  Choices by;  // the first operator that rounded; empty: none, a card has the CPU's value
+  // As many bytes as the value has: what it is at least and at most. Undefined: nobody knows.
+  at::Tensor low, high;
+
+  bool any() const { return !by.empty(); }
+  bool is_bounded() const { return low.defined(); }
+};
+
+// Values of small device tensors: what was copied from the host, and what operators make of it. An
+// operator is recorded when PyTorch calls it and computed on the CPU when the host reads.
 
 struct Operator;
 struct Node;

@@ -8,11 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "units/bytes.h"
-#include "verdict/memory_left.h"
-#include "verdict/reads.h"
-#include "verdict/timing.h"
-#include "verdict/workspaces.h"
+#include "base/numbers.h"
+#include "verdict/verdict_text.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -9,14 +9,14 @@
 
 #include "core/card.h"
 #include "core/ledger.h"
-#include "result/verdict.h"
+#include "records/verdict.h"
 
 namespace peakbench::emulator {
 
-using result::SecondGuess;
-using result::Verdict;
-using result::verdict_word;
-using result::VerdictKind;
+using records::SecondGuess;
+using records::Verdict;
+using records::verdict_word;
+using records::VerdictKind;
 
 struct VerdictRequest {
   int wait_status = 0;  // how the program ended, as waitpid gives it; of a case, 0: well

@@ -1,10 +1,237 @@
+#include "verdict/verdict_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/numbers.h"
+#include "core/ledger_json.h"
 #include "verdict/judge.h"
 
 namespace peakbench::emulator {
+namespace {
+
+std::string where(const LedgerReadBack& row) {
+  const char* name = row.operation[0] ? row.operation : row.function;
+  if (!name[0]) return "more places than the record has room for";
+  return row.place[0] ? fmt::format("{} at {}", name, row.place) : name;
+}
+
+std::string what_was_read(ReadKind kind) {
+  switch (kind) {
+    case ReadKind::size:
+      return "a size that rests on values that are not known";
+    case ReadKind::finite:
+      return "whether values are finite, which they are taken to be";
+    case ReadKind::copy:
+      return "values that are not known, onto the host as they are";
+    case ReadKind::logged:
+      return "integer values that are not known and, as its source shows, only logged";
+    case ReadKind::storage:
+      return "storages whose bytes are not known";
+    case ReadKind::bytes:
+      return "bytes that are not known";
+    default:
+      return fmt::format("{} values that are not known", word_of(kind));
+  }
+}
+
+}  // namespace
+
+std::vector<const LedgerReadBack*> unknown_reads(const Ledger& ledger) {
+  std::vector<const LedgerReadBack*> reads;
+  for (const LedgerReads& of_kind : ledger.reads)
+    for_each_row(of_kind, [&](const LedgerReadBack& row) { reads.push_back(&row); });
+  std::ranges::stable_sort(reads, {}, &LedgerReadBack::first);
+  return reads;
+}
+
+std::string text_of(const LedgerReadBack& row) {
+  const auto calls = unknown_calls(row);
+  return fmt::format("{} read {} ({} time{})", where(row), what_was_read(row.kind), calls,
+                     calls == 1 ? "" : "s");
+}
+
+namespace {
+
+std::string times_text(std::uint64_t calls) {
+  return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
+}
+
+std::string where(const LedgerPlace& row) {
+  if (!row.function[0]) return "more places than the record has room for";
+  return row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
+}
+
+}  // namespace
+
+std::string done_text(const LedgerPlace& row) {
+  return fmt::format(
+      "{} read whether work is done that the host had not waited for ({}): when a card is done "
+      "depends on how fast it is",
+      where(row), times_text(row.calls));
+}
+
+std::string profile_text(const LedgerPlace& row) {
+  return fmt::format("{} profiled the card: no emulated card has times, so its device times are 0",
+                     where(row));
+}
+
+std::string elapsed_text(const LedgerPlace& row) {
+  return fmt::format("{} read how long work took ({}): no emulated card has times", where(row),
+                     times_text(row.calls));
+}
+
+namespace {
+
+const char* when_done(Streams streams) {
+  switch (streams) {
+    case Streams::at_once:
+      return "handed out again at once";
+    case Streams::soon:
+      return "handed out again when the allocator asked for a second time";
+    case Streams::late:
+      return "held until the host waited";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string blocks_in_question(const Ledger& ledger, Streams streams) {
+  if (!ledger.blocks_in_question) return "";
+  return fmt::format(
+      "blocks that another stream had used (record_stream) were {}: a card is done with them "
+      "earlier or later, and what is allocated meanwhile lies elsewhere",
+      when_done(streams));
+}
+
+std::string pinned_in_question(const Ledger& ledger, Streams streams) {
+  if (!ledger.pinned_in_question) return "";
+  return fmt::format(
+      "page-locked host memory that copies had used was {}: on a card the process may have {} of "
+      "it (pinned); the card's memory does not depend on it",
+      when_done(streams), streams == Streams::late ? "less" : "more");
+}
+
+namespace {
+
+std::string so_often(std::uint64_t calls) {
+  return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
+}
+
+std::string place_of(const LedgerPlace& row) {
+  if (!row.function[0]) return "more places than the record has room for";
+  return row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
+}
+
+// aten::empty, which asked for 30.000 GiB after 12 kernel launches; aten::add, ...
+std::string who_asked(const LedgerPlaces& places) {
+  std::string text;
+  for_each_row(places, [&](const LedgerPlace& row) {
+    text += text.empty() ? "" : "; ";
+    text += row.function[0] ? fmt::format("{} asked for {} after {} kernel launches", place_of(row),
+                                          size_text(row.largest_bytes), row.kernel_launches)
+                            : place_of(row);
+  });
+  return text;
+}
+
+std::string refusals(const Ledger& ledger, unsigned index) {
+  const LedgerDevice& device = ledger.devices[index];
+  const auto asked = who_asked(ledger.out_of_memory);
+  const auto who = asked.empty() ? "" : fmt::format(" ({})", asked);
+  if (!are_counts_known(ledger, device))
+    return fmt::format("memory of cuda:{} was refused {}, and the program went on{}", index,
+                       so_often(device.refused_allocations), who);
+  if (!device.out_of_memory_calls)
+    return fmt::format(
+        "memory of cuda:{} was refused {}, and PyTorch gave back what it kept{}: how much it "
+        "reserves depends on what the CUDA context leaves",
+        index, so_often(device.refused_allocations), who);
+  return fmt::format("cuda:{} ran out of memory {}, and the program went on{}", index,
+                     so_often(device.out_of_memory_calls), who);
+}
+
+}  // namespace
+
+std::string free_memory_text(const LedgerPlace& row, std::uint64_t context_bytes) {
+  const auto context = context_bytes
+                           ? fmt::format("for which {} are set aside", size_text(context_bytes))
+                           : std::string("which is in no figure");
+  return fmt::format(
+      "{} read how much memory is free ({}): a card has less by its CUDA context, {}",
+      place_of(row), so_often(row.calls), context);
+}
+
+std::vector<std::string> survived_refusals(const Ledger& ledger) {
+  std::vector<std::string> sentences;
+  for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i)
+    if (ledger.devices[i].refused_allocations || ledger.devices[i].out_of_memory_calls)
+      sentences.push_back(refusals(ledger, i));
+  return sentences;
+}
+
+namespace {
+
+std::uint64_t peak_of(const Ledger& ledger, std::uint32_t device,
+                      const std::optional<std::uint64_t>& of_first) {
+  if (device == 0 && of_first) return *of_first;
+  return device < kLedgerDevices ? ledger.devices[device].peak_allocated_bytes : 0;
+}
+
+// Held while its call runs: what is allocated then and the workspace, together, against the peak.
+std::uint64_t room_of(const LedgerWorkspace& row, std::uint64_t peak) {
+  return peak > row.largest_allocated_bytes ? peak - row.largest_allocated_bytes : 0;
+}
+
+std::optional<std::uint64_t> room_of(const Ledger& ledger, const LedgerWorkspace& row,
+                                     const std::optional<std::uint64_t>& of_first) {
+  const auto peak = peak_of(ledger, row.device, of_first);
+  if (row.uncounted_calls || peak == 0) return std::nullopt;
+  return room_of(row, peak);
+}
+
+// The least room counts, and none where it is not known of one.
+void add(MissingWorkspace& found, const LedgerWorkspace& row,
+         const std::optional<std::uint64_t>& room) {
+  const bool first = found.calls == 0;
+  found.calls += row.calls;
+  if (!room) {
+    found.room_bytes.reset();
+  } else if (first || (found.room_bytes && *room < *found.room_bytes)) {
+    found.room_bytes = room;
+    found.operation = row.operation;
+  }
+}
+
+}  // namespace
+
+std::vector<MissingWorkspace> missing_workspaces(
+    const Ledger& ledger, const std::optional<std::uint64_t>& peak_allocated_bytes) {
+  std::vector<MissingWorkspace> list;
+  for_each_row(ledger.workspaces, [&](const LedgerWorkspace& row) {
+    const auto what = text_of(row);
+    auto found = std::ranges::find(list, what, &MissingWorkspace::what);
+    if (found == list.end()) {
+      found = list.emplace(list.end());
+      found->kind = row.kind;
+      found->what = what;
+    }
+    add(*found, row, room_of(ledger, row, peak_allocated_bytes));
+  });
+  return list;
+}
+
+std::string text_of(const MissingWorkspace& workspace) {
+  const auto calls = fmt::format("{} call{}", workspace.calls, workspace.calls == 1 ? "" : "s");
+  constexpr const char* kWhy = "scratch memory whose size NVIDIA's library chooses, counted as 0";
+  if (!workspace.room_bytes) return fmt::format("{} ({}): {}", workspace.what, calls, kWhy);
+  const auto where = workspace.operation.empty() ? calls : workspace.operation + ", " + calls;
+  return fmt::format("exact unless one {} exceeds {} ({}): {}", workspace.what,
+                     size_text(*workspace.room_bytes), where, kWhy);
+}
+
 namespace {
 
 constexpr std::size_t kMostLines = 12;

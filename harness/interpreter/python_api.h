@@ -1,5 +1,3 @@
-// Python's C interface, found in the process itself: one library serves every version of Python,
-// and is built without any. Objects are `void*`.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +5,9 @@
 #include <string>
 
 namespace peakbench::interpreter {
+
+// Python's C interface, found in the process itself: one library serves every version of Python,
+// and is built without any. Objects are `void*`.
 
 struct Python {
   int (*is_initialized)();
@@ -118,5 +119,39 @@ inline Owned attribute(void* object, const char* name) {
 }
 // Of a str; of anything else, and of what is no UTF-8, `otherwise`.
 std::string utf8_of(void* object, const char* otherwise);
+
+// Python's garbage collector, which must run when it would without the tracer: what it frees may
+// hold memory of the card. It runs when enough objects were made, and counts those that are alive.
+
+// Finds where the collector counts. `first`, `second`, `third` are its thresholds now: numbers that
+// nothing else has. Where it is not found, what the tracer keeps is counted as the program's.
+void find_collector_count(int first, int second, int third);
+
+// While it lives the collector does not run: what is made and given back changes nothing.
+class CollectorHeld {
+ public:
+  CollectorHeld();
+  CollectorHeld(const CollectorHeld&) = delete;
+  CollectorHeld& operator=(const CollectorHeld&) = delete;
+  ~CollectorHeld();
+
+ private:
+  bool ran_;
+};
+
+// What is made while it lives, and kept, or dropped that was kept so, is not counted.
+class UncountedObjects {
+ public:
+  UncountedObjects();
+  UncountedObjects(const UncountedObjects&) = delete;
+  UncountedObjects& operator=(const UncountedObjects&) = delete;
+  ~UncountedObjects();
+
+ private:
+  int count_;
+};
+
+// The collector's count is to be this, where it is known.
+void set_collector_count(int count);
 
 }  // namespace peakbench::interpreter

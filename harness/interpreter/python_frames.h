@@ -1,9 +1,11 @@
-// The Python functions that the calling thread is in.
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace peakbench::interpreter {
+
+// The Python functions that the calling thread is in.
 
 struct PythonFrame {
   void* code;  // borrowed: for as long as the function runs
@@ -21,5 +23,13 @@ struct PythonFrame {
 std::size_t python_frames(PythonFrame* out, std::size_t most);
 
 int line_of(const PythonFrame& frame);
+
+// Cells of a notebook: IPython runs each under the name of a file that is not there.
+
+// "<ipython-input-3>" for the cell that the notebook shows as In[3], whatever its file is called;
+// empty: `file`, a str, is none. IPython keeps the number of each name
+// (IPython/core/compilerop.py, CachingCompiler.cache). Runs no code of Python's, so that it may be
+// called within an allocator's lock; the caller holds Python's lock.
+std::string cell_of(void* file);
 
 }  // namespace peakbench::interpreter

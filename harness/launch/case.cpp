@@ -6,34 +6,33 @@
 #include <filesystem>
 #include <functional>
 
-#include "errors/errors.h"
-#include "files/file.h"
-#include "files/folder.h"
-#include "launch/group_outcome.h"
-#include "launch/host.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/folder.h"
 #include "launch/incoming.h"
+#include "launch/machine.h"
 #include "launch/plugin_builds.h"
+#include "launch/rounds.h"
 #include "launch/run_folder.h"
 #include "launch/run_group.h"
-#include "launch/throughput.h"
-#include "result/case_files.h"
-#include "result/device.h"
-#include "result/ranks.h"
+#include "records/case.h"
+#include "records/device.h"
+#include "records/run_files.h"
 
 namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using result::CaseFile;
-using result::CaseResult;
-using result::JobMode;
-using result::Status;
+using records::CaseFile;
+using records::CaseResult;
+using records::JobMode;
+using records::Status;
 
 constexpr const char* kNotTimedYet = "interrupted before the throughput was measured";
 
 // Below the run's folder.
-std::string path_of(CaseFile file, const result::CaseSpec& spec, std::size_t rank) {
-  return result::case_folder(spec.slug) + "/" + name_of(file, rank);
+std::string path_of(CaseFile file, const records::CaseSpec& spec, std::size_t rank) {
+  return records::case_folder(spec.slug) + "/" + name_of(file, rank);
 }
 
 // Of one rank: where its files are, and what it is to do.
@@ -52,10 +51,10 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
   if (!planned.program) {
     worker.program = worker_of(planned).program;
     worker.environment =
-        environment_for(result::device_from(planned.spec.device), worker_of(planned), how);
+        environment_for(records::device_from(planned.spec.device), worker_of(planned), how);
   }
   auto& job = worker.job;
-  static_cast<result::Setting&>(job) = planned.spec;
+  static_cast<records::Setting&>(job) = planned.spec;
   job.mode = mode;
   job.case_id = planned.spec.id;
   job.model_plugin = planned.model;
@@ -83,7 +82,7 @@ WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& ho
 void make_case_folder(const std::string& run_directory, const std::string& slug) {
   files::make_folder(run_directory);
   try {
-    files::Folder(run_directory).made(result::kCasesFolder).made(slug);
+    files::Folder(run_directory).made(records::kCasesFolder).made(slug);
   } catch (const ConfigError& error) {
     throw HostError(error.what());
   }
@@ -94,7 +93,7 @@ void remove_leftovers(const GroupOrder& order) {
   for (const auto& worker : order.workers) {
     files::remove_file(worker.log_path);
     files::remove_file(worker.job.trace_path);
-    files::remove_file(result::snapshot_beside(worker.job.trace_path));
+    files::remove_file(records::snapshot_beside(worker.job.trace_path));
   }
 }
 
@@ -102,19 +101,19 @@ void remove_leftovers(const GroupOrder& order) {
 // was recorded and is in no trace.
 void tidy(const CaseOrder& order, bool traces) {
   if (!order.planned->program) return;
-  const auto cases = files::Folder(order.run_directory).folder(result::kCasesFolder);
+  const auto cases = files::Folder(order.run_directory).folder(records::kCasesFolder);
   const auto folder = cases ? cases->folder(order.planned->spec.slug) : std::nullopt;
   if (!folder) return;
   remove_journals(*folder);
   for (const auto& name : folder->names())
-    if (traces && result::rank_of(CaseFile::kTrace, name)) folder->remove_file(name);
+    if (traces && records::rank_of(CaseFile::kTrace, name)) folder->remove_file(name);
 }
 
 // The worker knows what it compared; what was promised, and why there was nothing to compare with,
 // is known here.
-result::Equivalence equivalence(const CaseOrder& order,
-                                const std::optional<result::Equivalence>& found) {
-  result::Equivalence result = found.value_or(result::Equivalence{});
+records::Equivalence equivalence(const CaseOrder& order,
+                                 const std::optional<records::Equivalence>& found) {
+  records::Equivalence result = found.value_or(records::Equivalence{});
   const auto& promise = order.planned->promise;
   if (result.promise.empty()) result.promise = promise.promise;
   result.different_problem = promise.different_problem;
@@ -127,8 +126,8 @@ result::Equivalence equivalence(const CaseOrder& order,
   return result;
 }
 
-std::vector<result::Rank> ranks_of(const CaseOrder& order, const GroupReport& report) {
-  std::vector<result::Rank> ranks;
+std::vector<records::Rank> ranks_of(const CaseOrder& order, const GroupReport& report) {
+  std::vector<records::Rank> ranks;
   for (const auto& worker : report.ranks) {
     const auto number = ranks.size();
     auto& rank = ranks.emplace_back();
@@ -142,7 +141,7 @@ std::vector<result::Rank> ranks_of(const CaseOrder& order, const GroupReport& re
 }
 
 void take_memory(const CaseOrder& order, const GroupReport& report,
-                 const result::WorkerResult& found, CaseResult& result) {
+                 const records::WorkerResult& found, CaseResult& result) {
   result.status = found.status;
   result.reason = found.reason;
   result.ranks = order.planned->program ? found.ranks : ranks_of(order, report);
@@ -205,8 +204,8 @@ bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& l
                        CaseResult& result) {
   if (result.status != Status::kOutOfMemory || !result.out_of_memory || order.planned->program)
     return true;
-  const auto device = result::device_from(order.planned->spec.device);
-  if (device.kind != result::DeviceKind::kEmulated) return true;
+  const auto device = records::device_from(order.planned->spec.device);
+  if (device.kind != records::DeviceKind::kEmulated) return true;
   const auto keep_trace_of_failure = [](GroupOrder& group) {
     for (auto& worker : group.workers) worker.job.trace_path.clear();
   };
@@ -229,7 +228,7 @@ bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& l
 
 // A throughput worker that failed makes the case fail, but takes nothing from what the memory
 // worker and earlier rounds measured.
-void take_failure(const result::WorkerResult& found, std::int64_t round, std::int64_t rounds,
+void take_failure(const records::WorkerResult& found, std::int64_t round, std::int64_t rounds,
                   CaseResult& result) {
   const auto which = rounds > 1 ? fmt::format(" of round {} of {}", round + 1, rounds) : "";
   result.status = found.status;
@@ -240,12 +239,12 @@ void take_failure(const result::WorkerResult& found, std::int64_t round, std::in
 }
 
 // Empty: it can be timed. Of a run that is resumed, too: what its file says.
-std::string no_times(const result::CaseSpec& spec) {
-  const auto device = result::recorded_device(spec.device);
+std::string no_times(const records::CaseSpec& spec) {
+  const auto device = records::recorded_device(spec.device);
   return device.has_times ? facts_of(spec.kind).no_times : device.no_times;
 }
 
-std::string why_not_timed(const CaseResult& result, const plan::Request& request) {
+std::string why_not_timed(const CaseResult& result, const planning::Request& request) {
   if (result.status != Status::kOk) return "the memory worker ended " + to_string(result.status);
   if (const auto why = no_times(result.spec); !why.empty()) return why;
   if (request.repetitions == 0) return "not asked for (--repetitions 0)";
@@ -263,7 +262,7 @@ GroupOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how)
   group.workers = {make_worker(order, mode, how, 0, budget)};
   const auto& program = order.planned->program;
   group.forked = mode == JobMode::kMemory && !program &&
-                 result::device_from(spec.device).kind == result::DeviceKind::kEmulated;
+                 records::device_from(spec.device).kind == records::DeviceKind::kEmulated;
   group.timeout = std::chrono::seconds(
       program && program->timeout_s > 0 ? program->timeout_s : order.request->timeout_s);
   group.rss_limit_bytes = resident_limit(budget, memory);
@@ -287,9 +286,9 @@ std::optional<CaseResult> try_memory(const CaseOrder& order, Runner& runner,
   return run_once(order, runner, listener, Traces::kNone);
 }
 
-bool has_times(const result::CaseSpec& spec) { return no_times(spec).empty(); }
+bool has_times(const records::CaseSpec& spec) { return no_times(spec).empty(); }
 
-bool is_to_be_timed(const CaseResult& result, const plan::Request& request) {
+bool is_to_be_timed(const CaseResult& result, const planning::Request& request) {
   return result.status == Status::kOk && has_times(result.spec) && request.repetitions > 0;
 }
 
@@ -333,7 +332,7 @@ void forget_host_failure(CaseResult& result) {
   result.throughput_reason = kNotTimedYet;
 }
 
-CaseResult decided_case(const plan::PlannedCase& planned) {
+CaseResult decided_case(const planning::PlannedCase& planned) {
   CaseResult result;
   result.spec = planned.spec;
   result.added_for = planned.added_for;

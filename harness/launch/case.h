@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "launch/device_environment.h"
 #include "launch/runner.h"
-#include "plan/plan.h"
-#include "result/case.h"
+#include "launch/worker_environment.h"
+#include "planning/plan.h"
+#include "records/case.h"
 
 namespace peakbench::launch {
 
@@ -21,32 +21,32 @@ struct ReferenceCheckpoint {
 };
 
 struct CaseOrder {
-  const plan::PlannedCase* planned = nullptr;
-  const plan::Request* request = nullptr;
+  const planning::PlannedCase* planned = nullptr;
+  const planning::Request* request = nullptr;
   std::string run_directory;
   ReferenceCheckpoint checkpoint;
 };
 
 // The group's jobs, logs and limits; makes the case's folder. Memory: as it is now.
-GroupOrder make_order(const CaseOrder& order, result::JobMode mode, const Emulated& how = {});
+GroupOrder make_order(const CaseOrder& order, records::JobMode mode, const Emulated& how = {});
 
 // What the memory workers found, and how much memory a case would have needed that did not fit its
 // emulated card; nullopt: interrupted before all of it was found. A case that is to be timed yet
 // says so in its `throughput_reason`, which holds should that never happen.
-std::optional<result::CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
-                                                 const Listener& listener);
+std::optional<records::CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
+                                                  const Listener& listener);
 
 // The memory workers once, and nothing after it: no trace is kept (a program's is), and what the
 // case would have needed is not looked for. nullopt: interrupted.
-std::optional<result::CaseResult> try_memory(const CaseOrder& order, Runner& runner,
-                                             const Listener& listener);
+std::optional<records::CaseResult> try_memory(const CaseOrder& order, Runner& runner,
+                                              const Listener& listener);
 
 // Both its kind and its device can be timed.
-bool has_times(const result::CaseSpec& spec);
+bool has_times(const records::CaseSpec& spec);
 
 // True for a case whose rounds are to be measured: its memory worker ended ok, it can be timed, and
 // throughput was asked for.
-bool is_to_be_timed(const result::CaseResult& result, const plan::Request& request);
+bool is_to_be_timed(const records::CaseResult& result, const planning::Request& request);
 
 enum class RoundEnd {
   kTimed,
@@ -61,16 +61,16 @@ struct RoundAt {
 
 // One group of throughput workers: adds its round to `result`.
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
-                       result::CaseResult& result);
+                       records::CaseResult& result);
 
 // False: the machine failed its memory worker, and nothing is known of the case.
-bool is_measured(const result::CaseResult& result);
+bool is_measured(const records::CaseResult& result);
 
 // A case that the machine failed while it was timed, as it was before: its memory and the rounds
 // that it has. Others are left as they are.
-void forget_host_failure(result::CaseResult& result);
+void forget_host_failure(records::CaseResult& result);
 
 // The row of a case that was decided from manifests alone.
-result::CaseResult decided_case(const plan::PlannedCase& planned);
+records::CaseResult decided_case(const planning::PlannedCase& planned);
 
 }  // namespace peakbench::launch

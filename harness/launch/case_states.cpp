@@ -2,16 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "launch/case.h"
+#include "launch/equivalence_check.h"
 #include "launch/plugin_builds.h"
 
 namespace peakbench::launch {
 namespace {
 
 // Those that have not been run yet, or that the machine failed.
-std::set<std::string> cases_without_memory(const plan::Plan& plan, const result::Run& run) {
+std::set<std::string> cases_without_memory(const planning::Plan& plan, const records::Run& run) {
   std::set<std::string> ids;
   for (const auto& planned : plan.cases) ids.insert(planned.spec.id);
   for (const auto& one : run.cases)
@@ -20,21 +22,21 @@ std::set<std::string> cases_without_memory(const plan::Plan& plan, const result:
 }
 
 // The machine failed its reference, which runs first.
-bool waits_for(const result::CaseResult& one, const std::set<std::string>& lost) {
+bool waits_for(const records::CaseResult& one, const std::set<std::string>& lost) {
   return one.memory && one.equivalence && one.equivalence->verdict == "not_checked" &&
          lost.count(one.equivalence->reference_case) != 0;
 }
 
 // Empty: its figures are those of today's plugins.
-std::string why_outdated(const result::CaseResult& one, const plan::PlannedCase& planned) {
-  const auto now = planned.decided ? std::vector<result::PluginBuild>{} : plugin_builds(planned);
+std::string why_outdated(const records::CaseResult& one, const planning::PlannedCase& planned) {
+  const auto now = planned.decided ? std::vector<records::PluginBuild>{} : plugin_builds(planned);
   if (one.plugins.empty() && !now.empty())
     return "the run does not say of which build their plugins were";
   return other_builds(one.plugins, now);
 }
 
 // The case that this one's promise was checked against; empty: it was not.
-std::string checked_against(const result::CaseResult& one) {
+std::string checked_against(const records::CaseResult& one) {
   const auto& found = one.equivalence;
   return found && found->verdict != "not_checked" ? found->reference_case : "";
 }
@@ -50,7 +52,7 @@ void check_again(CaseStates& states, std::size_t reference) {
 
 }  // namespace
 
-CaseStates take_over(const plan::Plan& plan, result::Run& run) {
+CaseStates take_over(const planning::Plan& plan, records::Run& run) {
   CaseStates states;
   states.results.resize(plan.cases.size());
   std::map<std::string, std::size_t> index_of;
@@ -74,7 +76,7 @@ CaseStates take_over(const plan::Plan& plan, result::Run& run) {
       states.to_check[index] = std::move(one);
       continue;
     }
-    if (one.status != result::Status::kHostFailure) states.pending.erase(index);
+    if (one.status != records::Status::kHostFailure) states.pending.erase(index);
     forget_host_failure(one);
     states.results[index] = std::move(one);
   }
@@ -97,10 +99,10 @@ std::vector<std::string> words_on_outdated(const CaseStates& states) {
   return words;
 }
 
-void take_memory(CaseStates& states, std::size_t index, result::CaseResult found) {
+void take_memory(CaseStates& states, std::size_t index, records::CaseResult found) {
   auto& result = states.results[index].emplace(std::move(found));
   const auto before = states.to_check.find(index);
-  if (before == states.to_check.end() || result.status != result::Status::kOk) return;
+  if (before == states.to_check.end() || result.status != records::Status::kOk) return;
   result.throughput = before->second.throughput;
   result.throughput_reason = before->second.throughput_reason;
   result.settings.update(before->second.settings);
@@ -108,11 +110,34 @@ void take_memory(CaseStates& states, std::size_t index, result::CaseResult found
   result.wall_ns += before->second.wall_ns;
 }
 
-std::vector<const result::CaseResult*> measured_cases(const CaseStates& states) {
-  std::vector<const result::CaseResult*> measured;
+std::vector<const records::CaseResult*> measured_cases(const CaseStates& states) {
+  std::vector<const records::CaseResult*> measured;
   for (const auto& one : states.results)
     measured.push_back(one && is_measured(*one) ? &*one : nullptr);
   return measured;
+}
+
+bool has_times(const CaseStates& states, const Cases& group) {
+  return std::ranges::any_of(group, [&](std::size_t index) { return states.has_times[index]; });
+}
+
+std::vector<Cases> pending_groups(const planning::Plan& plan, const CaseStates& states) {
+  std::vector<Cases> groups;
+  for (auto group : execution_groups(plan)) {
+    std::erase_if(group, [&](std::size_t index) { return states.pending.count(index) == 0; });
+    if (!group.empty()) groups.push_back(std::move(group));
+  }
+  // Emulated cards answer in milliseconds, and a step on the CPU takes seconds: first what is
+  // quick.
+  std::stable_partition(groups.begin(), groups.end(),
+                        [&](const Cases& group) { return !has_times(states, group); });
+  return groups;
+}
+
+Cases joined(const std::vector<Cases>& groups) {
+  Cases all;
+  for (const auto& group : groups) all.insert(all.end(), group.begin(), group.end());
+  return all;
 }
 
 }  // namespace peakbench::launch

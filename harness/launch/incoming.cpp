@@ -4,13 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "errors/errors.h"
-#include "files/file.h"
-#include "files/own_file.h"
-#include "files/read_file.h"
-#include "files/signals_wait.h"
-#include "result/case_files.h"
-#include "result/run_paths.h"
+#include "base/atomic_file.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/own_file.h"
+#include "base/regular_file.h"
+#include "records/run_files.h"
 
 namespace peakbench::launch {
 namespace {
@@ -19,9 +18,9 @@ constexpr const char* kList = "incoming.tmp";  // a slug a line, and the mark of
 constexpr const char* kRun = "run.json";
 
 void remove_cases(const files::Folder& folder, const std::set<std::string>& slugs) {
-  if (const auto cases = folder.folder(result::kCasesFolder))
+  if (const auto cases = folder.folder(records::kCasesFolder))
     for (const auto& slug : slugs) remove_case(*cases, slug);
-  folder.remove_if_empty(result::kCasesFolder);
+  folder.remove_if_empty(records::kCasesFolder);
 }
 
 // The last line is the mark.
@@ -30,7 +29,7 @@ std::set<std::string> slugs_in(const std::string& text) {
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   if (!lines.empty()) lines.pop_back();
-  std::erase_if(lines, [](const std::string& line) { return !result::is_file_name(line); });
+  std::erase_if(lines, [](const std::string& line) { return !records::is_file_name(line); });
   return {lines.begin(), lines.end()};
 }
 
@@ -57,13 +56,13 @@ IncomingCases::~IncomingCases() {
 }
 
 files::Folder IncomingCases::folder_of(const std::string& slug) const {
-  return files::Folder(path_).made(result::kCasesFolder).made(slug);
+  return files::Folder(path_).made(records::kCasesFolder).made(slug);
 }
 
-void IncomingCases::finish(const result::Run& run) {
+void IncomingCases::finish(const records::Run& run) {
   const files::Folder folder(path_);
   folder.flush();
-  result::write_run(run, path_);
+  records::write_run(run, path_);
   finished_ = true;
   try {
     folder.remove_file(kList);
@@ -82,17 +81,17 @@ void remove_unfinished_cases(const std::string& path) {
 }
 
 void remove_journals(const files::Folder& case_folder) {
-  const auto journals = case_folder.folder(result::kJournalsFolder);
+  const auto journals = case_folder.folder(records::kJournalsFolder);
   if (!journals) return;
   for (const auto& name : journals->names()) journals->remove_file(name);
-  case_folder.remove_if_empty(result::kJournalsFolder);
+  case_folder.remove_if_empty(records::kJournalsFolder);
 }
 
 void remove_case(const files::Folder& cases, const std::string& slug) {
   const auto folder = cases.folder(slug);
   if (!folder) return;
   for (const auto& name : folder->names())
-    if (result::is_case_file(name)) folder->remove_file(name);
+    if (records::is_case_file(name)) folder->remove_file(name);
   remove_journals(*folder);
   cases.remove_if_empty(slug);
 }

@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "files/folder.h"
-#include "result/run.h"
+#include "base/folder.h"
+#include "records/run.h"
 
 namespace peakbench::launch {
 
@@ -26,7 +26,7 @@ class IncomingCases {
   files::Folder folder_of(const std::string& slug) const;
 
   // What has come is the run's: on the disk, and then run.json with it.
-  void finish(const result::Run& run);
+  void finish(const records::Run& run);
 
  private:
   std::string path_;

@@ -1,24 +1,72 @@
 #include "launch/outcome.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 #include <string.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <deque>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string_view>
 
-#include "text/printable.h"
-#include "units/bytes.h"
+#include "base/numbers.h"
+#include "base/printable.h"
 
 namespace peakbench::launch {
 namespace {
 
-using result::Status;
-using result::WorkerResult;
+constexpr std::size_t kMostFrames = 4, kLongestName = 200;
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? text.get() : name;
+}
+
+// "sgd.so+0x12ab _ZN3Sgd6updateEv".
+std::string frame_in_words(const std::string& frame) {
+  const auto space = frame.find(' ');
+  if (space == std::string::npos) return frame;
+  return fmt::format("{} ({})", bounded(demangled(frame.substr(space + 1)), kLongestName),
+                     frame.substr(0, space));
+}
+
+}  // namespace
+
+CrashSite crash_site_from_json(const nlohmann::json& json) {
+  const auto text = [&](const char* key) { return bounded(json.at(key).get<std::string>()); };
+  CrashSite site{text("path"), text("plugin"), text("call"), text("place"), {}};
+  for (const auto& frame : json.at("frames")) {
+    if (site.frames.size() == kMostFrames) break;
+    site.frames.push_back(bounded(frame.get<std::string>(), 2 * kLongestName + 100));
+  }
+  return site;
+}
+
+std::string in_words(const CrashSite& site) {
+  std::string words;
+  if (!site.path.empty()) words += " in " + site.path;
+  if (!site.plugin.empty()) words += ": " + site.plugin;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) words += (words.empty() ? " " : ", ") + part;
+  };
+  add(site.call.empty() ? "" : "in " + site.call);
+  add(site.place.empty() || !words.empty() ? site.place : "in " + site.place);
+  for (std::size_t i = 0; i < site.frames.size(); ++i)
+    words += (i == 0 ? "; at " : ", from ") + frame_in_words(site.frames[i]);
+  return words;
+}
+
+namespace {
+
+using records::Status;
+using records::WorkerResult;
 
 constexpr std::size_t kTailLines = 6;
 constexpr std::size_t kTailBytes = 800;
@@ -51,7 +99,7 @@ WorkerResult over_memory(const Evidence& evidence) {
   auto result = failed(Status::kOutOfMemory,
                        fmt::format("the worker was stopped when its resident memory passed {}{}",
                                    limit_text(evidence), where(evidence)));
-  result::OutOfMemory facts;
+  records::OutOfMemory facts;
   facts.limit_bytes = evidence.rss_limit_bytes;
   if (evidence.last) {
     facts.allocated_bytes = evidence.last->allocated_bytes;
@@ -92,7 +140,7 @@ std::string machine_did(const Evidence& evidence) {
   const auto& end = evidence.end;
   if (!end.start_error.empty()) return end.start_error;
   if (!evidence.host_failure.empty() && end.signal == 0 &&
-      end.exit_code == result::kHostFailureExit)
+      end.exit_code == records::kHostFailureExit)
     return evidence.host_failure;
   if (!evidence.read_error.empty()) return evidence.read_error;
   if (end.stopped == process::Stop::kMemory && !evidence.memory_is_device)
@@ -206,7 +254,7 @@ std::string log_tail(const std::string& printed) {
   const auto before_report =
       report == std::string::npos ? report : printed.rfind('\n', report) + 1;  // 0: it is all
   std::istringstream text(
-      printed.substr(0, std::min(printed.rfind(result::kCrashMark), before_report)));
+      printed.substr(0, std::min(printed.rfind(records::kCrashMark), before_report)));
   std::deque<std::string> lines;
   for (std::string line; std::getline(text, line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;

@@ -1,27 +1,45 @@
-// From how a worker process ended to the outcome of a case: pure functions.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "launch/crash_site.h"
-#include "process/process.h"
-#include "result/job.h"
+#include "host/process.h"
+#include "records/job.h"
 
 namespace peakbench::launch {
+
+// Where a worker was when a signal ended it, as it says itself.
+
+struct CrashSite {
+  std::string path, plugin;  // the library and the id in it; empty: no plugin's code was known
+  std::string call;          // "run"; empty where the signal came outside of the worker's calls
+  std::string place;         // "step 2 of 3, forward"; empty before the first step
+  std::vector<std::string> frames;  // the innermost first, from the plugin's own on
+};
+
+// Throws where that is none. A plugin can write such a line too: texts are bounded.
+CrashSite crash_site_from_json(const nlohmann::json& json);
+
+// For the middle of a sentence: " in PATH: ID, in run, step 2 of 3, forward; at Sgd::update()
+// (sgd.so+0x12ab), ...".
+std::string in_words(const CrashSite& site);
+
+// From how a worker process ended to the outcome of a case: pure functions.
 
 // Everything that is known after a worker has ended.
 struct Evidence {
   process::ProcessEnd end;
-  std::optional<result::WorkerResult> written;  // the result file, where it could be read
-  std::string read_problem;                     // why not, where there was a file
-  std::string read_error;                       // the same, where the system could not read it
-  std::string host_failure;                     // what the worker said that the machine did
-  std::string log_tail;                         // see log_tail()
-  std::string log_name = "worker.log";          // whose tail that is
-  std::optional<result::Progress> last;         // the last progress seen
-  std::optional<CrashSite> crash;               // of a signal: what the worker said of it
+  std::optional<records::WorkerResult> written;  // the result file, where it could be read
+  std::string read_problem;                      // why not, where there was a file
+  std::string read_error;                        // the same, where the system could not read it
+  std::string host_failure;                      // what the worker said that the machine did
+  std::string log_tail;                          // see log_tail()
+  std::string log_name = "worker.log";           // whose tail that is
+  std::optional<records::Progress> last;         // the last progress seen
+  std::optional<CrashSite> crash;                // of a signal: what the worker said of it
   bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
   std::int64_t timeout_s = 0;
   std::int64_t rss_limit_bytes = 0;
@@ -35,7 +53,7 @@ struct Evidence {
 // A crash keeps what was measured before it. What the machine did is host_failure: a worker that
 // could not be started or loaded, one that says so, one ended from outside or by a limit of the
 // system's, and a result that cannot be read.
-result::WorkerResult outcome(const Evidence& evidence);
+records::WorkerResult outcome(const Evidence& evidence);
 
 // "SIGSEGV (segmentation fault)".
 std::string signal_name(int number);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "launch/case.h"
+#include "records/case.h"
+
 namespace peakbench::launch {
 
 std::vector<std::size_t> round_order(std::size_t count, std::int64_t round) {
@@ -15,15 +18,65 @@ std::vector<std::size_t> round_order(std::size_t count, std::int64_t round) {
   return order;
 }
 
-std::vector<std::int64_t> missing_rounds(const result::CaseResult& result, std::int64_t rounds) {
+std::vector<std::int64_t> missing_rounds(const records::CaseResult& result, std::int64_t rounds) {
   std::vector<std::int64_t> missing;
   for (std::int64_t round = 0; round < rounds; ++round) {
-    const auto is_it = [round](const result::TimingRound& done) { return done.round == round; };
+    const auto is_it = [round](const records::TimingRound& done) { return done.round == round; };
     const bool done = result.throughput && std::any_of(result.throughput->rounds.begin(),
                                                        result.throughput->rounds.end(), is_it);
     if (!done) missing.push_back(round);
   }
   return missing;
+}
+
+namespace {
+
+void summarise(records::Throughput& all, const records::CaseSpec& spec) {
+  all.step_times_ns.clear();
+  for (const auto& one : all.rounds)
+    all.step_times_ns.insert(all.step_times_ns.end(), one.step_times_ns.begin(),
+                             one.step_times_ns.end());
+  all.step_ns = records::step_times_of(all.step_times_ns);
+  if (all.step_ns.median <= 0) return;
+  all.samples_per_second =
+      static_cast<double>(spec.batch_size) * 1e9 / static_cast<double>(all.step_ns.median);
+  if (all.tokens_per_second && spec.sequence_length)
+    all.tokens_per_second = all.samples_per_second * static_cast<double>(*spec.sequence_length);
+}
+
+}  // namespace
+
+void add_round(std::optional<records::Throughput>& all, const records::Throughput& found,
+               records::TimingRound round, const records::CaseSpec& spec) {
+  if (!all) {
+    all = found;
+    all->rounds = {std::move(round)};
+    return;
+  }
+  const auto before = [](const records::TimingRound& a, const records::TimingRound& b) {
+    return a.round < b.round;
+  };
+  auto& rounds = all->rounds;
+  rounds.insert(std::upper_bound(rounds.begin(), rounds.end(), round, before), round);
+  summarise(*all, spec);
+}
+
+Turn turn_of(const planning::Plan& plan, const CaseStates& states, std::size_t index,
+             records::JobMode mode) {
+  Turn turn;
+  turn.case_id = plan.cases[index].spec.id;
+  turn.mode = mode;
+  turn.rounds = plan.request.repetitions;
+  for (const auto i : states.pending) {
+    if (plan.cases[i].decided) continue;
+    const auto& result = states.results[i];
+    if (!result) ++turn.memory_workers;
+    if (!result && states.has_times[i])
+      turn.throughput_workers += static_cast<std::size_t>(turn.rounds);
+    if (result && is_to_be_timed(*result, plan.request))
+      turn.throughput_workers += missing_rounds(*result, turn.rounds).size();
+  }
+  return turn;
 }
 
 }  // namespace peakbench::launch

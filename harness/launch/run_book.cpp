@@ -5,14 +5,13 @@
 #include <deque>
 #include <utility>
 
-#include "errors/errors.h"
-#include "launch/environment.h"
-#include "launch/gradients.h"
+#include "base/errors.h"
+#include "launch/equivalence_check.h"
 #include "launch/run_folder.h"
 
 namespace peakbench::launch {
 
-RunBook::RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run run,
+RunBook::RunBook(const planning::Plan& plan, const RunPlaces& places, records::Run run,
                  CaseStates states, const std::vector<std::size_t>& order,
                  ParameterCount parameters, RunListener& listener)
     : plan_(plan),
@@ -37,7 +36,7 @@ void RunBook::begin() {
   write("running");
 }
 
-result::Run RunBook::end() {
+records::Run RunBook::end() {
   save_now();
   write(states_.pending.empty() ? "complete" : "interrupted");
   for (std::size_t i = 0; i < plan_.cases.size(); ++i)
@@ -63,14 +62,14 @@ std::vector<CaseOrder> RunBook::memory_orders(const std::vector<std::size_t>& ca
   return orders;
 }
 
-void RunBook::take_memory(std::size_t index, result::CaseResult found) {
+void RunBook::take_memory(std::size_t index, records::CaseResult found) {
   texts_[index].clear();
   launch::take_memory(states_, index, std::move(found));
   compare_gradients_of(index);
   to_close_.push_back(index);
 }
 
-void RunBook::take_over(std::size_t index, result::CaseResult found) {
+void RunBook::take_over(std::size_t index, records::CaseResult found) {
   texts_[index].clear();
   states_.to_check.erase(index);
   states_.results[index] = std::move(found);
@@ -113,7 +112,7 @@ void RunBook::tick() {
   }
 }
 
-const result::CaseResult* RunBook::known(std::size_t index) const {
+const records::CaseResult* RunBook::known(std::size_t index) const {
   if (const auto& one = states_.results[index]) return &*one;
   const auto waits = states_.to_check.find(index);
   return waits == states_.to_check.end() ? nullptr : &waits->second;
@@ -124,20 +123,20 @@ void RunBook::write(const std::string& status) {
   run_.status = status;
   run_.pending.clear();
   for (const auto index : states_.pending) run_.pending.push_back(plan_.cases[index].spec.id);
-  std::vector<const result::CaseResult*> cases;
+  std::vector<const records::CaseResult*> cases;
   std::vector<const std::string*> texts;
   std::deque<std::string> of_now;  // of what may be other the next time
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
     const auto* one = known(i);
     if (one == nullptr) continue;
     auto& text = states_.pending.contains(i) ? of_now.emplace_back() : texts_[i];
-    if (text.empty()) text = result::case_text(*one);
+    if (text.empty()) text = records::case_text(*one);
     cases.push_back(one);
     texts.push_back(&text);
   }
   run_.environment = run_environment(std::move(run_.environment), host_, cases);
   try {
-    result::write_run(run_, texts, folder_.path());
+    records::write_run(run_, texts, folder_.path());
   } catch (const HostError& error) {
     if (!folder_.holds_run()) throw;
     throw HostError(

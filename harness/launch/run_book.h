@@ -1,8 +1,6 @@
-// The book that is kept of a run at work: what is known of its cases, written to run.json as their
-// workers end. What hangs on that being written waits for it: a case is shown, and its reference's
-// checkpoint deleted, when a kill can no longer take its result.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,13 +9,39 @@
 
 #include "launch/case.h"
 #include "launch/case_states.h"
-#include "launch/reference_checkpoint.h"
-#include "launch/run_listener.h"
-#include "launch/write_pace.h"
-#include "plan/plan.h"
-#include "result/run.h"
+#include "launch/equivalence_check.h"
+#include "launch/session.h"
+#include "planning/plan.h"
+#include "records/run.h"
 
 namespace peakbench::launch {
+
+// How often run.json is written.
+
+// After every worker, while a run is small. Each writing takes as long as the run is large: of many
+// cases that take a tenth of a second each, it would take most of the time. Then it gets a tenth.
+class WritePace {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  bool due(std::size_t cases, Clock::time_point now) const {
+    constexpr std::size_t kFew = 100;
+    constexpr int kPausePerWriting = 9;
+    return cases <= kFew || now - ended_ >= kPausePerWriting * took_;
+  }
+  void wrote(Clock::time_point from, Clock::time_point to) {
+    took_ = to - from;
+    ended_ = to;
+  }
+
+ private:
+  Clock::duration took_{};
+  Clock::time_point ended_;
+};
+
+// The book that is kept of a run at work: what is known of its cases, written to run.json as their
+// workers end. What hangs on that being written waits for it: a case is shown, and its reference's
+// checkpoint deleted, when a kill can no longer take its result.
 
 class RunFolder;
 
@@ -31,11 +55,11 @@ class RunBook {
  public:
   // `order`: the cases to run, by their indices, in the order in which they do. All references must
   // outlive it.
-  RunBook(const plan::Plan& plan, const RunPlaces& places, result::Run run, CaseStates states,
+  RunBook(const planning::Plan& plan, const RunPlaces& places, records::Run run, CaseStates states,
           const std::vector<std::size_t>& order, ParameterCount parameters, RunListener& listener);
 
   void begin();
-  result::Run end();
+  records::Run end();
 
   const CaseStates& states() const { return states_; }
   std::size_t place(std::size_t index) const { return place_of_.at(index); }
@@ -45,33 +69,33 @@ class RunBook {
   std::vector<CaseOrder> memory_orders(const std::vector<std::size_t>& cases) const;
 
   // What happened to a case. None of it is written before save() or save_now().
-  void take_memory(std::size_t index, result::CaseResult found);
+  void take_memory(std::size_t index, records::CaseResult found);
   // What others measured of it, all workers' together.
-  void take_over(std::size_t index, result::CaseResult found);
+  void take_over(std::size_t index, records::CaseResult found);
   // To be changed only while the case is pending, or before the next save.
-  result::CaseResult& result(std::size_t index) {
+  records::CaseResult& result(std::size_t index) {
     texts_[index].clear();
     return *states_.results[index];
   }
   void is_over(std::size_t index) { states_.pending.erase(index); }
   void show(std::size_t index) { to_show_.push_back(index); }
 
-  void save();  // at once, or when it is due (write_pace.h)
+  void save();  // at once, or when it is due (run_book.h)
   void save_now();
   void tick();  // what is due meanwhile
 
  private:
   // What is in run.json, by index: null where nothing is known of a case.
-  const result::CaseResult* known(std::size_t index) const;
+  const records::CaseResult* known(std::size_t index) const;
   // With its reference's and with those that it is the reference of, as far as they are known.
   void compare_gradients_of(std::size_t index);
   void write(const std::string& status);
 
-  const plan::Plan& plan_;
+  const planning::Plan& plan_;
   const RunFolder& folder_;
   std::string case_directory_;
   RunListener& listener_;
-  result::Run run_;
+  records::Run run_;
   nlohmann::json host_;
   CaseStates states_;
   std::vector<std::string> texts_;  // of cases that are over, for run.json; empty: none yet

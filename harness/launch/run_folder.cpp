@@ -10,28 +10,68 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 
-#include "errors/errors.h"
-#include "files/atomic_file.h"
-#include "files/file.h"
-#include "files/folder.h"
-#include "files/own_file.h"
+#include "base/atomic_file.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/own_file.h"
+#include "base/printable.h"
 #include "launch/case.h"
-#include "launch/environment.h"
 #include "launch/incoming.h"
-#include "plan/case_id.h"
-#include "result/case_files.h"
-#include "result/fit_grid.h"
-#include "result/run_facts.h"
-#include "text/utf8.h"
+#include "launch/machine.h"
+#include "planning/selection.h"
+#include "records/run.h"
+#include "records/run_facts.h"
+#include "records/run_files.h"
 
 namespace peakbench::launch {
 namespace {
 
+using nlohmann::json;
+
+// Nullopt: two cases disagree.
+std::map<std::string, std::optional<json>> said_by(
+    const std::vector<const records::CaseResult*>& cases) {
+  std::map<std::string, std::optional<json>> said;
+  for (const auto* one : cases) {
+    if (!one->environment.is_object()) continue;
+    for (const auto& [key, value] : one->environment.items()) {
+      const auto [found, is_new] = said.emplace(key, value);
+      if (!is_new && found->second && *found->second != value) found->second.reset();
+    }
+  }
+  return said;
+}
+
+}  // namespace
+
+nlohmann::json host_environment(const planning::Plan& plan) {
+  const auto* worker = planning::only_worker(plan);
+  return host_environment(worker != nullptr ? *worker : planning::no_worker());
+}
+
+nlohmann::json run_environment(json run, const json& host,
+                               const std::vector<const records::CaseResult*>& cases) {
+  for (const auto& [key, value] : said_by(cases)) {
+    if (value)
+      run[key] = *value;
+    else if (host.contains(key))
+      run[key] = host.at(key);
+    else
+      run.erase(key);
+  }
+  return run;
+}
+
+namespace {
+
 namespace fs = std::filesystem;
-using result::FactOf;
-using result::RunFact;
+using records::FactOf;
+using records::RunFact;
 
 // Asked by doing: permissions, read-only file systems and quotas show only then.
 void check_writable(const std::string& path) {
@@ -72,9 +112,9 @@ void remove_pages(const files::Folder& run) {
   run.remove_if_empty(kReport);
 }
 
-result::Run run_to_delete(const std::string& folder) {
+records::Run run_to_delete(const std::string& folder) {
   try {
-    return result::read_run(folder);
+    return records::read_run(folder);
   } catch (const RunFileError& error) {
     throw RunFileError(
         fmt::format("{}. --overwrite deletes nothing but a run that it can read. Move this one or "
@@ -86,26 +126,26 @@ result::Run run_to_delete(const std::string& folder) {
 // Not somebody's file of that name.
 bool is_of_fit(const std::string& folder) {
   try {
-    return result::read_fit_grid(folder).has_value();
+    return records::read_fit_grid(folder).has_value();
   } catch (const RunFileError&) {
     return false;
   }
 }
 
-std::set<std::string> slugs_of(const result::Run& run) {
+std::set<std::string> slugs_of(const records::Run& run) {
   std::set<std::string> slugs;
   for (const auto& one : run.cases) slugs.insert(one.spec.slug);
-  for (const auto& id : run.pending) slugs.insert(plan::slug(id));
+  for (const auto& id : run.pending) slugs.insert(planning::slug(id));
   return slugs;
 }
 
-std::set<std::string> ids_of(const plan::Plan& plan) {
+std::set<std::string> ids_of(const planning::Plan& plan) {
   std::set<std::string> ids;
   for (const auto& planned : plan.cases) ids.insert(planned.spec.id);
   return ids;
 }
 
-std::set<std::string> ids_of(const result::Run& run) {
+std::set<std::string> ids_of(const records::Run& run) {
   std::set<std::string> ids(run.pending.begin(), run.pending.end());
   for (const auto& one : run.cases) ids.insert(one.spec.id);
   return ids;
@@ -122,8 +162,8 @@ std::string some_missing(const std::set<std::string>& of, const std::set<std::st
 
 // What is set on the command line or in the suite for a card (cudnn, TF32) is no part of a
 // case's id. The ids are known to be the same.
-std::string other_device_options(const result::Run& run, const plan::Plan& plan) {
-  std::map<std::string, const result::CaseSpec*> planned;
+std::string other_device_options(const records::Run& run, const planning::Plan& plan) {
+  std::map<std::string, const records::CaseSpec*> planned;
   for (const auto& one : plan.cases) planned[one.spec.id] = &one.spec;
   for (const auto& one : run.cases) {
     const auto& now = planned.at(one.spec.id)->device_options;
@@ -135,8 +175,8 @@ std::string other_device_options(const result::Run& run, const plan::Plan& plan)
 }
 
 // What a program's case runs is no part of its id.
-std::string other_command(const result::Run& run, const plan::Plan& plan) {
-  std::map<std::string, const plan::PlannedCase*> planned;
+std::string other_command(const records::Run& run, const planning::Plan& plan) {
+  std::map<std::string, const planning::PlannedCase*> planned;
   for (const auto& one : plan.cases) planned[one.spec.id] = &one;
   for (const auto& one : run.cases) {
     const auto& program = planned.at(one.spec.id)->program;
@@ -153,12 +193,12 @@ std::string other_command(const result::Run& run, const plan::Plan& plan) {
 
 // Figures of two builds, or times of two processors, are no run. What a case says of itself stands
 // in the run's environment too, and is not the host's.
-std::string other_build(const result::Run& run, const plan::Plan& plan) {
+std::string other_build(const records::Run& run, const planning::Plan& plan) {
   if (run.cases.empty()) return "";
   const auto host = host_environment(plan);
   const auto of_case = [&](const std::string& name) {
     return std::ranges::any_of(
-        run.cases, [&](const result::CaseResult& one) { return one.environment.contains(name); });
+        run.cases, [&](const records::CaseResult& one) { return one.environment.contains(name); });
   };
   for (const auto& name : names_where(FactOf::kEnvironment, &RunFact::is_resumed))
     if (run.environment.contains(name) && host.contains(name) &&
@@ -168,7 +208,7 @@ std::string other_build(const result::Run& run, const plan::Plan& plan) {
   return "";
 }
 
-std::string difference(const result::Run& run, const plan::Plan& plan) {
+std::string difference(const records::Run& run, const planning::Plan& plan) {
   // A plan may add cases to a run, and leaves out none of it.
   if (const auto extra = some_missing(ids_of(run), ids_of(plan)); !extra.empty())
     return "it also has " + extra;
@@ -214,12 +254,12 @@ std::string RunFolder::below(const char* name) const { return (fs::path(path_) /
 
 void RunFolder::refuse_links() const {
   const files::Folder folder(path_);
-  folder.folder(result::kCasesFolder);
+  folder.folder(records::kCasesFolder);
 }
 
 void RunFolder::refuse_strangers() const {
   refuse_links();
-  const auto cases = below(result::kCasesFolder);
+  const auto cases = below(records::kCasesFolder);
   if (files::holds_nothing(cases)) return;
   throw ConfigError(
       fmt::format("{} is there, and {} holds no run that it could belong to. Nothing was touched; "
@@ -230,25 +270,25 @@ void RunFolder::refuse_strangers() const {
 void RunFolder::clear() const {
   const auto run = run_to_delete(path_);
   const files::Folder folder(path_);
-  if (const auto cases = folder.folder(result::kCasesFolder)) {
+  if (const auto cases = folder.folder(records::kCasesFolder)) {
     const auto slugs = slugs_of(run);
     for (const auto& slug : slugs) cases->folder(slug);  // a link: nothing is deleted yet
     for (const auto& slug : slugs) remove_case(*cases, slug);
   }
-  folder.remove_if_empty(result::kCasesFolder);
+  folder.remove_if_empty(records::kCasesFolder);
   remove_pages(folder);
-  if (is_of_fit(path_)) folder.remove_file(result::kFitFile);
+  if (is_of_fit(path_)) folder.remove_file(records::kFitFile);
   folder.remove_file("run.json");  // last: what is left of a killed clear() is still a run's
 }
 
-nlohmann::json settings_of(const result::ProgramCommand& program) {
+nlohmann::json settings_of(const records::ProgramCommand& program) {
   nlohmann::json settings{{"command", program.arguments}};
   if (!program.typed_folder.empty()) settings["folder"] = program.typed_folder;
   if (!program.environment.empty()) settings["environment"] = program.environment;
   return settings;
 }
 
-nlohmann::json settings_of(const plan::Request& request) {
+nlohmann::json settings_of(const planning::Request& request) {
   nlohmann::json settings{{"steps", request.steps},
                           {"warmup", request.warmup},
                           {"repetitions", request.repetitions},
@@ -258,12 +298,12 @@ nlohmann::json settings_of(const plan::Request& request) {
                           {"seed", request.seed}};
   if (!request.assume.empty()) settings["assume"] = request.assume;
   if (request.second_guesses > 0) settings["second_guesses"] = request.second_guesses;
-  if (request.gate) settings["gate"] = result::to_json(*request.gate);
+  if (request.gate) settings["gate"] = records::to_json(*request.gate);
   return settings;
 }
 
-result::Run read_matching_run(const std::string& path, const plan::Plan& plan) {
-  auto run = result::read_run(path);
+records::Run read_matching_run(const std::string& path, const planning::Plan& plan) {
+  auto run = records::read_run(path);
   if (const auto what = difference(run, plan); !what.empty())
     throw ConfigError(
         fmt::format("{} holds a different run, which cannot be resumed with these cases: {}. "

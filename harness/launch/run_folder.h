@@ -1,13 +1,29 @@
-// The folder of a run: made, checked, and ours alone while a run goes on.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "plan/plan.h"
-#include "result/run.h"
+#include "planning/plan.h"
+#include "records/case.h"
+#include "records/run.h"
 
 namespace peakbench::launch {
+
+// `environment` of a run: the host's, and what its cases agree on.
+
+// Of the worker of all cases; where they have several, each says which LibTorch it ran with, and
+// this says none.
+nlohmann::json host_environment(const planning::Plan& plan);
+
+// `run` brought up to date with the environments of `cases`: a key takes the value of the cases
+// that have it where these agree; where two disagree (the names of two cards) it says nothing of
+// the run: then it is `host`'s, or absent.
+nlohmann::json run_environment(nlohmann::json run, const nlohmann::json& host,
+                               const std::vector<const records::CaseResult*>& cases);
+
+// The folder of a run: made, checked, and ours alone while a run goes on.
 
 // Makes the folder, holds it until the end of its life, and takes away what a killed run, or merge,
 // left half written. Throws ConfigError: cannot be made or written, in use, a name that is not
@@ -27,7 +43,7 @@ class RunFolder {
   // in it, which this run's files would come into; or it is a link.
   void refuse_strangers() const;
   // Deletes what the run in the folder wrote: run.json, fit.json, the files of its cases, the pages
-  // of its report as they were written (files/own_file.h). What lies beside them stays, and
+  // of its report as they were written (base/own_file.h). What lies beside them stays, and
   // no link is followed. Throws RunFileError where run.json is no run that can be read, ConfigError
   // where the folder of the cases, or of one, is a link: then nothing is deleted.
   void clear() const;
@@ -40,14 +56,14 @@ class RunFolder {
 };
 
 // Settings that make two runs one: a resumed run must have the same.
-nlohmann::json settings_of(const plan::Request& request);
+nlohmann::json settings_of(const planning::Request& request);
 
 // What is said of a program's case: its command, and its folder and environment where the suite has
 // them.
-nlohmann::json settings_of(const result::ProgramCommand& program);
+nlohmann::json settings_of(const records::ProgramCommand& program);
 
 // The run in the folder, to be continued with this plan, which may add cases. Throws ConfigError
 // that says what differs.
-result::Run read_matching_run(const std::string& path, const plan::Plan& plan);
+records::Run read_matching_run(const std::string& path, const planning::Plan& plan);
 
 }  // namespace peakbench::launch

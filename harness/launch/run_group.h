@@ -1,17 +1,35 @@
-// Starts the worker group of a case, in the environment that its device needs.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "launch/case.h"
+#include "launch/runner.h"
 
 namespace peakbench::launch {
+
+// From how the processes of a group ended to the group's outcome: pure functions.
+
+// By Ctrl-C: the report says nothing of the case.
+bool is_interrupted(const GroupReport& report);
+
+// The rank that failed first; nullopt: none did. Those that were cut short did not fail.
+std::optional<std::size_t> first_failure(const std::vector<WorkerReport>& ranks);
+
+// What the group found, as one worker's result: the first failure's, whose reason says which of
+// several ranks it was; else that of rank 0, as all do the same steps, but with the memory of
+// the largest rank, and the verdict of the one that is most in doubt.
+records::WorkerResult group_outcome(const std::vector<WorkerReport>& ranks);
+
+// Starts the worker group of a case, in the environment that its device needs.
 
 using Prepare = std::function<void(GroupOrder&)>;
 
 // A group whose files cannot be made is an outcome of its case as one that cannot be started is.
 // `prepare` changes the order before it starts.
-GroupReport run_group(const CaseOrder& order, result::JobMode mode, Runner& runner,
+GroupReport run_group(const CaseOrder& order, records::JobMode mode, Runner& runner,
                       const Listener& listener, const Prepare& prepare = {},
                       const Emulated& how = {});
 

@@ -13,24 +13,24 @@
 #include <utility>
 #include <vector>
 
-#include "plan/plan.h"
-#include "process/fork_server.h"
-#include "process/process.h"
-#include "result/job.h"
+#include "host/fork_server.h"
+#include "host/process.h"
+#include "planning/plan.h"
+#include "records/job.h"
 
 namespace peakbench::launch {
 
 // One process.
 struct WorkerOrder {
   std::string program;  // peakbench-worker; of a program's job it is not asked
-  result::Job job;
+  records::Job job;
   std::string job_path;  // where the job is written for the worker to read
   std::string log_path;
   process::Environment environment;
 };
 
 // The processes that a case runs as, by their ranks. Those of a group of several find beside their
-// own environment what PyTorch's launchers set (rank_environment.h).
+// own environment what PyTorch's launchers set (worker_environment.h).
 struct GroupOrder {
   std::vector<WorkerOrder> workers;  // one at least
   // From a process that has the libraries loaded: quicker, and the same figures. Not for what is
@@ -51,13 +51,13 @@ enum class CutShort {
 struct WorkerReport {
   // Whatever happened: an outcome, and a reason where it is not ok. It says nothing of a process
   // that was cut short.
-  result::WorkerResult result;
+  records::WorkerResult result;
   CutShort cut_short = CutShort::kNo;
   std::int64_t peak_rss_bytes = 0;
   std::chrono::steady_clock::time_point ended;
 };
 
-// The first failure ends the group. What the group's outcome is, is in group_outcome.h.
+// The first failure ends the group. What the group's outcome is, is in run_group.h.
 struct GroupReport {
   std::vector<WorkerReport> ranks;
   std::int64_t wall_ns = 0;                // of the longest
@@ -68,7 +68,7 @@ struct GroupReport {
 // milliseconds, progress or not; `warn` of what went wrong beside the case itself, after the group
 // has ended.
 struct Listener {
-  std::function<void(const result::Progress&)> progress = [](const result::Progress&) {};
+  std::function<void(const records::Progress&)> progress = [](const records::Progress&) {};
   std::function<void()> tick = [] {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 };
@@ -94,7 +94,7 @@ class ProcessRunner : public Runner {
  public:
   explicit ProcessRunner(std::string peakbench_path = "");
   // Throws ConfigError where a worker of the plan's is not there.
-  ProcessRunner(const plan::Plan& plan, std::string peakbench_path);
+  ProcessRunner(const planning::Plan& plan, std::string peakbench_path);
   GroupReport run(const GroupOrder& order, const Listener& listener) override;
 
  private:

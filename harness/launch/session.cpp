@@ -1,6 +1,10 @@
 #include "launch/session.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -8,22 +12,59 @@
 #include <utility>
 #include <vector>
 
+#include "base/errors.h"
 #include "launch/case.h"
 #include "launch/case_states.h"
 #include "launch/interrupt.h"
-#include "launch/pending_groups.h"
 #include "launch/rounds.h"
 #include "launch/run_book.h"
+#include "launch/run_folder.h"
 #include "launch/together.h"
-#include "result/device.h"
+#include "records/device.h"
 
 namespace peakbench::launch {
+namespace {
+
+std::string now_utc() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+records::Run new_run(const planning::Plan& plan, const OpenOptions& options) {
+  records::Run run;
+  run.title = plan.request.title;
+  run.created = now_utc();
+  run.suite = plan.request.suite_file;
+  run.reference = plan.reference;
+  run.environment = host_environment(plan);
+  run.published = plan.request.published;
+  run.command = options.command;
+  run.settings = settings_of(plan.request);
+  return run;
+}
+
+}  // namespace
+
+records::Run open_run(const planning::Plan& plan, const RunFolder& folder,
+                      const OpenOptions& options) {
+  folder.refuse_links();
+  if (!folder.holds_run()) folder.refuse_strangers();
+  if (options.overwrite && folder.holds_run()) folder.clear();
+  if (!folder.holds_run()) return new_run(plan, options);
+  if (!options.resume)
+    throw ConfigError(fmt::format(
+        "{} holds a run already. {} another folder with --out, or delete it with --overwrite.",
+        folder.path(), options.is_resumable ? "Continue it with --resume, choose" : "Choose"));
+  auto run = read_matching_run(folder.path(), plan);
+  run.settings = settings_of(plan.request);  // a longer timeout may be why it is resumed
+  return run;
+}
+
 namespace {
 
 // Of each function that runs something: false where it was interrupted.
 class Session {
  public:
-  Session(const plan::Plan& plan, std::size_t jobs, Runner& runner, RunListener& listener,
+  Session(const planning::Plan& plan, std::size_t jobs, Runner& runner, RunListener& listener,
           RunBook& book)
       : plan_(plan),
         jobs_(jobs),
@@ -50,7 +91,7 @@ class Session {
   bool is_checked(const Cases& group) const {
     return std::ranges::any_of(group, [this](std::size_t index) {
       const auto& spec = plan_.cases[index].spec;
-      return facts_of(spec.kind).has_promise && result::device_from(spec.device).results_repeat;
+      return facts_of(spec.kind).has_promise && records::device_from(spec.device).results_repeat;
     });
   }
 
@@ -62,7 +103,7 @@ class Session {
     for (std::int64_t round = 0; whole && round < plan_.request.repetitions; ++round)
       whole = run_round(timed, round);
     for (const auto index : timed)
-      if (states_.results[index]->status == result::Status::kOk) book_.show(index);
+      if (states_.results[index]->status == records::Status::kOk) book_.show(index);
     if (!timed.empty()) book_.save_now();
     return whole;
   }
@@ -81,7 +122,7 @@ class Session {
       book_.take_memory(index, decided_case(planned));
     } else {
       if (interrupted()) return false;
-      listener_.worker_started(turn(index, result::JobMode::kMemory));
+      listener_.worker_started(turn(index, records::JobMode::kMemory));
       auto found = measure_memory(book_.memory_orders({index}).front(), runner_, listener(index));
       listener_.worker_ended(book_.place(index));
       if (!found) return false;
@@ -123,7 +164,7 @@ class Session {
       const std::lock_guard lock(mutex);
       orders.emplace(index, std::move(order));
     };
-    const auto ended = [&](std::size_t index, std::optional<result::CaseResult> found) {
+    const auto ended = [&](std::size_t index, std::optional<records::CaseResult> found) {
       listener_.worker_ended(book_.place(index));
       whole = whole && found;
       if (!found) return;
@@ -141,7 +182,7 @@ class Session {
     std::map<std::string, std::size_t> lane_of;
     for (const auto index : joined(groups)) {
       const auto& planned = plan_.cases[index];
-      const auto device = result::recorded_device(planned.spec.device);
+      const auto device = records::recorded_device(planned.spec.device);
       if (planned.decided || states_.results[index] || !device.is_card) continue;
       const auto [found, is_new] = lane_of.try_emplace(device.space, lanes.size());
       if (is_new) lanes.emplace_back();
@@ -159,7 +200,7 @@ class Session {
       if (states_.pending.count(index) == 0 || std::ranges::find(missing, round) == missing.end())
         continue;
       if (interrupted()) return false;
-      auto at = turn(index, result::JobMode::kThroughput);
+      auto at = turn(index, records::JobMode::kThroughput);
       at.round = round;
       at.group_size = timed.size();
       listener_.worker_started(at);
@@ -168,7 +209,7 @@ class Session {
       listener_.worker_ended(book_.place(index));
       if (end == RoundEnd::kInterrupted) return false;
       if (end == RoundEnd::kOver || missing.size() == 1) book_.is_over(index);
-      if (result.status != result::Status::kOk) book_.show(index);
+      if (result.status != records::Status::kOk) book_.show(index);
       book_.save();
     }
     return true;
@@ -203,7 +244,7 @@ class Session {
     const Measure measure = [&](std::size_t i, const Listener& listener) {
       return measure_memory(orders[i], runner_, listener);
     };
-    const auto ended = [&](std::size_t i, std::optional<result::CaseResult> found) {
+    const auto ended = [&](std::size_t i, std::optional<records::CaseResult> found) {
       listener_.worker_ended(book_.place(cases[i]));
       if (!found) return;
       take_ended(cases[i], std::move(*found));
@@ -217,9 +258,9 @@ class Session {
   template <typename CaseOf, typename Ended>
   Hearing hearing(CaseOf case_of, std::function<void(std::size_t)> prepare, Ended ended) {
     return {[=, this](std::size_t i) {
-              listener_.worker_started(turn(case_of(i), result::JobMode::kMemory));
+              listener_.worker_started(turn(case_of(i), records::JobMode::kMemory));
             },
-            [=, this](std::size_t i, const result::Progress& at) {
+            [=, this](std::size_t i, const records::Progress& at) {
               listener_.worker_progress(book_.place(case_of(i)), at);
             },
             [this](const std::string& text) { listener_.warning(text); },
@@ -228,12 +269,12 @@ class Session {
             std::move(prepare)};
   }
 
-  void take_ended(std::size_t index, result::CaseResult found) {
+  void take_ended(std::size_t index, records::CaseResult found) {
     book_.take_memory(index, std::move(found));
     book_.is_over(index);
   }
 
-  Turn turn(std::size_t index, result::JobMode mode) const {
+  Turn turn(std::size_t index, records::JobMode mode) const {
     auto turn = turn_of(plan_, states_, index, mode);
     turn.place = book_.place(index);
     return turn;
@@ -241,7 +282,7 @@ class Session {
 
   Listener listener(std::size_t index) {
     const auto place = book_.place(index);
-    return {[this, place](const result::Progress& at) { listener_.worker_progress(place, at); },
+    return {[this, place](const records::Progress& at) { listener_.worker_progress(place, at); },
             [this] { tick(); }, [this](const std::string& text) { listener_.warning(text); }};
   }
 
@@ -250,7 +291,7 @@ class Session {
     book_.tick();
   }
 
-  const plan::Plan& plan_;
+  const planning::Plan& plan_;
   const std::size_t jobs_;
   Runner& runner_;
   RunListener& listener_;
@@ -260,13 +301,14 @@ class Session {
 
 }  // namespace
 
-bool nothing_to_run(const plan::Plan& plan) {
-  return std::all_of(plan.cases.begin(), plan.cases.end(),
-                     [](const plan::PlannedCase& planned) { return planned.decided.has_value(); });
+bool nothing_to_run(const planning::Plan& plan) {
+  return std::all_of(
+      plan.cases.begin(), plan.cases.end(),
+      [](const planning::PlannedCase& planned) { return planned.decided.has_value(); });
 }
 
-result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
-                     Runner& runner, RunListener& listener) {
+records::Run run_plan(const planning::Plan& plan, const RunFolder& folder,
+                      const SessionOptions& options, Runner& runner, RunListener& listener) {
   auto run = open_run(plan, folder, options);
   auto states = take_over(plan, run);
   for (const auto& words : words_on_outdated(states)) listener.warning(words);

@@ -1,24 +1,65 @@
-// A run from its plan to its run.json: the order of workers. How it begins is in open_run.h, what
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launch/equivalence_check.h"
+#include "launch/rounds.h"
+#include "launch/runner.h"
+#include "planning/plan.h"
+#include "records/case.h"
+#include "records/job.h"
+#include "records/run.h"
+
+namespace peakbench::launch {
+
+// Who is told while a run goes on.
+
+class RunListener {
+ public:
+  virtual ~RunListener() = default;
+  virtual void run_started(std::size_t to_run, std::size_t kept) = 0;
+  virtual void worker_started(const Turn& turn) = 0;
+  // `place`: which case's.
+  virtual void worker_progress(std::size_t place, const records::Progress& progress) = 0;
+  virtual void tick() {}  // every few milliseconds
+  virtual void worker_ended(std::size_t /*place*/) {}
+  virtual void warning(const std::string&) {}  // see Listener::warn
+  // Of a run on the machines of a scheduler: what was submitted; how its tasks stand, which may be
+  // said again unchanged.
+  virtual void note(const std::string&) {}
+  virtual void tasks_state(const std::string&) {}
+  // In the order of their places, and when run.json holds it. A case that failed or is not to be
+  // timed: at once, or when those before it have ended. The others of a group: after its rounds.
+  virtual void case_ended(std::size_t place, const records::CaseResult& result) = 0;
+};
+
+// The record that a run begins with: a new one, or that of the folder's run to be continued.
+
+class RunFolder;
+
+struct OpenOptions {
+  bool resume = false;       // keep the cases that the folder's run has ended
+  bool overwrite = false;    // delete the folder's run first
+  bool is_resumable = true;  // whoever asks has --resume
+  std::vector<std::string> command;
+};
+
+// Throws ConfigError when the folder holds a run (without resume and overwrite), another run than
+// this plan's (with resume), or files of somebody else's; RunFileError when its run.json cannot be
+// read.
+records::Run open_run(const planning::Plan& plan, const RunFolder& folder,
+                      const OpenOptions& options);
+
+// A run from its plan to its run.json: the order of workers. How it begins is in session.h, what
 // is kept of it in run_book.h.
 //
 // Cases that are compared (a group: equal but for the stack) have their memory workers first, then
 // take turns at being timed, round after round (rounds.h). One worker at a time, but for memory
 // workers, where that is asked for: of these several on emulated cards, and one on each of several
 // real cards. Nothing is timed beside them.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
-#include "launch/open_run.h"
-#include "launch/reference_checkpoint.h"
-#include "launch/run_listener.h"
-#include "launch/runner.h"
-#include "plan/plan.h"
-#include "result/run.h"
-
-namespace peakbench::launch {
 
 class RunFolder;
 
@@ -29,10 +70,10 @@ struct SessionOptions : OpenOptions {
 };
 
 // True when no case of the plan can run: all were decided from manifests.
-bool nothing_to_run(const plan::Plan& plan);
+bool nothing_to_run(const planning::Plan& plan);
 
 // Throws what open_run() does, and ConfigError when the folder cannot be written.
-result::Run run_plan(const plan::Plan& plan, const RunFolder& folder, const SessionOptions& options,
-                     Runner& runner, RunListener& listener);
+records::Run run_plan(const planning::Plan& plan, const RunFolder& folder,
+                      const SessionOptions& options, Runner& runner, RunListener& listener);
 
 }  // namespace peakbench::launch

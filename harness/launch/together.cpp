@@ -107,7 +107,7 @@ class Together {
 
   void one(std::size_t index) {
     const Listener listener{
-        [this, index](const result::Progress& at) {
+        [this, index](const records::Progress& at) {
           told_.put([this, index, at] { hearing_.progress(index, at); });
         },
         [] {},

@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "launch/runner.h"
-#include "result/case.h"
+#include "records/case.h"
 
 namespace peakbench::launch {
 
 // Measures the case with this number, from any thread; nullopt: interrupted.
-using Measure = std::function<std::optional<result::CaseResult>(std::size_t, const Listener&)>;
+using Measure = std::function<std::optional<records::CaseResult>(std::size_t, const Listener&)>;
 
 // What is not set is heard by nobody.
 struct Hearing {
   std::function<void(std::size_t)> started = [](std::size_t) {};
-  std::function<void(std::size_t, const result::Progress&)> progress =
-      [](std::size_t, const result::Progress&) {};
+  std::function<void(std::size_t, const records::Progress&)> progress =
+      [](std::size_t, const records::Progress&) {};
   std::function<void(const std::string&)> warning = [](const std::string&) {};
-  std::function<void(std::size_t, std::optional<result::CaseResult>)> ended =
-      [](std::size_t, const std::optional<result::CaseResult>&) {};
+  std::function<void(std::size_t, std::optional<records::CaseResult>)> ended =
+      [](std::size_t, const std::optional<records::CaseResult>&) {};
   std::function<void()> tick = [] {};  // every few milliseconds
   // Before a case is measured, which waits for it; none: there is nothing to prepare.
   std::function<void(std::size_t)> prepare = nullptr;

@@ -1,12 +1,30 @@
-// One process of a group, from its job to everything that is known of its end.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
+#include "host/process.h"
 #include "launch/outcome.h"
 #include "launch/runner.h"
+#include "planning/worker.h"
 
 namespace peakbench::launch {
+
+// The file that a worker leaves as its result. A plugin shares the worker's process and may have
+// put anything there.
+
+// More than a million steps' times and losses take.
+inline constexpr std::size_t kMostResultBytes = std::size_t{256} << 20;
+
+// Fills `written`, its texts bounded, or `read_problem`; neither where there is nothing at the
+// path. Never waits and never throws: pipes, folders, links, sockets and files that are too large
+// are problems.
+void read_result(const std::string& path, Evidence& evidence);
+
+// One process of a group, from its job to everything that is known of its end.
 
 // Writes the job for the worker to read, in place of what an earlier one left. Throws HostError.
 void write_job(const WorkerOrder& order);
@@ -15,7 +33,36 @@ void write_job(const WorkerOrder& order);
 // says so. `server`: that is to fork it; null: it is started afresh.
 Evidence run_worker_process(const WorkerOrder& order, const process::ProcessSpec& spec,
                             process::ForkServer* server,
-                            const std::function<void(const result::Progress&)>& progress,
+                            const std::function<void(const records::Progress&)>& progress,
                             const std::function<bool()>& cancelled);
+
+// The worker started without a case, for `doctor`.
+
+struct WorkerSaid {
+  std::string text;  // all that it printed
+  std::string end;   // for people: its last lines, or why it could not be started
+  std::int64_t wall_ns = 0;
+};
+
+// Within a minute.
+WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>& arguments,
+                      const process::Environment& environment);
+
+// A worker under a debugger, in the place of the program that was asked for it.
+
+// The order for a job that a run has left, with its results in `folder` and no other case to be
+// held against, for this worker. Throws ConfigError: no such file, no job.
+WorkerOrder order_from_file(const std::string& job_path, const std::string& folder,
+                            const planning::Worker& worker);
+
+// What is run: gdb or lldb (a program of any other name is spoken to as gdb is), told the worker,
+// its job and the variables that the launcher gives it; these are the worker's alone. `more`: for
+// the debugger, before that.
+std::vector<std::string> debugger_command(const std::string& debugger,
+                                          const std::vector<std::string>& more,
+                                          const WorkerOrder& order);
+
+// Writes the job, and becomes the command. Throws ConfigError where that cannot be.
+[[noreturn]] void become(const std::vector<std::string>& command, const WorkerOrder& order);
 
 }  // namespace peakbench::launch

@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "errors/errors.h"
-#include "launch/gradients.h"
+#include "base/errors.h"
+#include "base/numbers.h"
+#include "launch/equivalence_check.h"
 #include "launch/together.h"
-#include "plan/case_id.h"
-#include "result/axes.h"
+#include "planning/selection.h"
+#include "records/axes.h"
 #include "search/sized_case.h"
-#include "units/bytes.h"
 
 namespace peakbench::search {
 namespace {
 
-using result::Axis;
+using records::Axis;
 
 constexpr const char* kPlain = "baseline";
 
@@ -24,7 +24,7 @@ std::string with(const std::string& stack, const std::string& id) {
 
 class OneMore {
  public:
-  OneMore(const plan::Request& request, const plan::Build& build, const TrialRunner& trials)
+  OneMore(const planning::Request& request, const planning::Build& build, const TrialRunner& trials)
       : request_(request), build_(build), trials_(trials) {}
 
   WithStrategy measured(const std::string& id) const {
@@ -41,11 +41,11 @@ class OneMore {
   void measure(WithStrategy& one) const {
     auto request = request_;
     request.lists[Axis::kStrategy] = {one.stack};
-    const auto plan = plan::make_plan(request, {&build_, 1});
+    const auto plan = planning::make_plan(request, {&build_, 1});
     const auto& planned = plan.cases.front();
-    one.stack = plan::stack_text(planned.spec.strategies);
+    one.stack = planning::stack_text(planned.spec.strategies);
     one.promise = planned.promise;
-    one.reference = plan::stack_text(planned.reference);
+    one.reference = planning::stack_text(planned.reference);
     if (planned.decided) {
       one.why_not = planned.reason;
       return;
@@ -53,14 +53,14 @@ class OneMore {
     auto found = trials_.run(with_memory(planned, kNoLimitBytes), {});
     if (!found)
       one.why_not = "interrupted";
-    else if (found->status != result::Status::kOk)
+    else if (found->status != records::Status::kOk)
       one.why_not = fmt::format("{}: {}", to_string(found->status), found->reason);
     else
       one.found = std::move(found);
   }
 
-  const plan::Request& request_;
-  const plan::Build& build_;
+  const planning::Request& request_;
+  const planning::Build& build_;
   const TrialRunner& trials_;
 };
 
@@ -73,13 +73,13 @@ std::map<std::string, std::string> texts_of(const nlohmann::json& object) {
 
 }  // namespace
 
-plan::Request request_of(const result::CaseResult& measured, const result::Run& run,
-                         const std::string& device) {
+planning::Request request_of(const records::CaseResult& measured, const records::Run& run,
+                             const std::string& device) {
   const auto& spec = measured.spec;
-  plan::Request request;
+  planning::Request request;
   request.title = run.title;
-  request.lists[Axis::kModel] = {plan::selection_text(spec.model)};
-  request.lists[Axis::kStrategy] = {plan::stack_text(spec.strategies)};
+  request.lists[Axis::kModel] = {planning::selection_text(spec.model)};
+  request.lists[Axis::kStrategy] = {planning::stack_text(spec.strategies)};
   request.lists[Axis::kDevice] = {device.empty() ? spec.device : device};
   request.lists[Axis::kDtype] = {spec.dtype};
   request.lists[Axis::kBatchSize] = {std::to_string(spec.batch_size)};
@@ -100,9 +100,9 @@ plan::Request request_of(const result::CaseResult& measured, const result::Run& 
   return request;
 }
 
-std::vector<WithStrategy> try_each(const plan::Request& request,
+std::vector<WithStrategy> try_each(const planning::Request& request,
                                    const std::vector<std::string>& strategies,
-                                   const plan::Build& build, const TrialRunner& trials,
+                                   const planning::Build& build, const TrialRunner& trials,
                                    std::size_t jobs,
                                    const std::function<void(const std::string&)>& said) {
   const OneMore one_more(request, build, trials);
@@ -110,16 +110,16 @@ std::vector<WithStrategy> try_each(const plan::Request& request,
   for (std::size_t i = 0; i < strategies.size(); ++i)
     tried[i] = {.id = strategies[i], .why_not = "interrupted"};
   launch::Hearing hearing;
-  hearing.ended = [&](std::size_t i, const std::optional<result::CaseResult>&) {
+  hearing.ended = [&](std::size_t i, const std::optional<records::CaseResult>&) {
     const auto& one = tried[i];
     said(fmt::format("{}: {}", one.stack,
                      one.found ? gib_text(one.found->memory->peak_allocated_bytes) : one.why_not));
   };
   launch::measure_together(
       strategies.size(), jobs,
-      [&](std::size_t i, const launch::Listener&) -> std::optional<result::CaseResult> {
+      [&](std::size_t i, const launch::Listener&) -> std::optional<records::CaseResult> {
         tried[i] = one_more.measured(strategies[i]);
-        return result::CaseResult{};
+        return records::CaseResult{};
       },
       hearing);
   return tried;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "manifest/manifest.h"
-#include "plan/plan.h"
-#include "result/run.h"
+#include "planning/manifest.h"
+#include "planning/plan.h"
+#include "records/run.h"
 #include "search/fit.h"
 
 namespace peakbench::search {
@@ -18,23 +18,23 @@ struct WithStrategy {
   std::string id = {};     // of the strategy; empty: the case as it is
   std::string stack = {};  // as in a case id
   // It ran to its end; without a limit on the card's memory, so that what does not fit is measured.
-  std::optional<result::CaseResult> found = std::nullopt;
+  std::optional<records::CaseResult> found = std::nullopt;
   std::string why_not = {};  // it did not: what it conflicts with or needs, or how it ended
   // Of the whole stack, as planned: what it promises about training, and the stack that it is
   // compared with.
-  result::Equivalence promise = {};
+  records::Equivalence promise = {};
   std::string reference = {};
 };
 
 // One measured case as a request: `device` in place of its own where that is not empty.
-plan::Request request_of(const result::CaseResult& measured, const result::Run& run,
-                         const std::string& device);
+planning::Request request_of(const records::CaseResult& measured, const records::Run& run,
+                             const std::string& device);
 
 // The case of the request with each of these strategies, several at a time; in their order. Those
 // after a Ctrl-C say so. Throws ConfigError where the request is on no emulated card.
-std::vector<WithStrategy> try_each(const plan::Request& request,
+std::vector<WithStrategy> try_each(const planning::Request& request,
                                    const std::vector<std::string>& strategies,
-                                   const plan::Build& build, const TrialRunner& trials,
+                                   const planning::Build& build, const TrialRunner& trials,
                                    std::size_t jobs,
                                    const std::function<void(const std::string&)>& said);
 

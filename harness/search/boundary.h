@@ -1,17 +1,21 @@
-// Where running turns into not running: the largest whole number that runs, found by runs alone.
-//
-// That what runs with one number runs with a smaller one is assumed to find it quickly, and checked
-// beside what was found. Nothing is concluded from a formula: a hint only says which number to run
-// next.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "records/case.h"
+
 namespace peakbench::search {
+
+// Where running turns into not running: the largest whole number that runs, found by runs alone.
+//
+// That what runs with one number runs with a smaller one is assumed to find it quickly, and checked
+// beside what was found. Nothing is concluded from a formula: a hint only says which number to run
+// next.
 
 enum class Answer {
   kRuns,
@@ -52,5 +56,33 @@ struct Boundary {
 // `beside`: how many numbers on either side of the boundary are run at least, those that it lies
 // between included. No number is run twice.
 Boundary largest_that_runs(const Bounds& bounds, const Try& run, int beside = 3);
+
+// The least memory that a case runs in, found by running it under limits: no formula knows it, as
+// the allocator gives back what it caches before it fails.
+
+// One run with so much memory on the card, the CUDA context's not counted; nullopt: interrupted.
+using RunUnderLimit = std::function<std::optional<records::CaseResult>(std::int64_t bytes)>;
+
+struct LeastMemory {
+  // It ran in this, and not in 2 MiB less (below 2 MiB there is nothing to run in).
+  std::optional<std::int64_t> bytes;
+  // Why it is not known, or what speaks against it: that it runs in less, too, or not in a little
+  // more.
+  std::string note;
+  std::int64_t runs = 0;  // that it took
+};
+
+// What is known of the case before.
+struct KnownPeaks {
+  std::int64_t allocated_bytes = 0;        // it hardly runs in less
+  std::int64_t reserved_bytes = 0;         // and runs in this, most likely
+  std::optional<std::int64_t> card_bytes;  // it ran on a card of so much
+};
+
+// `beside`: as of largest_that_runs().
+LeastMemory find_least_memory(const KnownPeaks& known, const RunUnderLimit& run, int beside = 3);
+
+// What one run says of memory.
+Answer answer_of(const records::CaseResult& result);
 
 }  // namespace peakbench::search

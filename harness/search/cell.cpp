@@ -11,8 +11,8 @@
 namespace peakbench::search {
 namespace {
 
-using result::CaseResult;
-using result::Status;
+using records::CaseResult;
+using records::Status;
 
 // From few values a line is no guide to far ones.
 constexpr std::int64_t kMostGrowth = 4;

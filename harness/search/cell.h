@@ -7,23 +7,23 @@
 #include <string>
 #include <vector>
 
-#include "host/context_memory.h"
-#include "plan/plan.h"
-#include "result/case.h"
-#include "search/least_memory.h"
+#include "emulator/host/context_memory.h"
+#include "planning/plan.h"
+#include "records/case.h"
+#include "search/boundary.h"
 #include "search/sized_case.h"
 
 namespace peakbench::search {
 
 struct Cell {
-  plan::PlannedCase planned;  // with any value; decided: it is not run
-  std::string card;           // as it was asked for: "a100-40gb"
+  planning::PlannedCase planned;  // with any value; decided: it is not run
+  std::string card;               // as it was asked for: "a100-40gb"
   Along along = Along::kNothing;
   std::string label;    // of a value, for people: "batch size", a placeholder's name
   Limits limits;        // of the values
   std::string not_run;  // why it is not; empty: it is
   // The case with another value.
-  std::function<plan::PlannedCase(std::int64_t)> with_value;
+  std::function<planning::PlannedCase(std::int64_t)> with_value;
   std::int64_t card_bytes = 0;
   // Set aside of that in every run, by the rule of emulator::context_taken().
   emulator::ContextMemoryTaken context{0, emulator::ContextSource::asked};
@@ -46,7 +46,7 @@ std::string to_string(State state);  // "fits", "does_not_fit", "not_run", "unkn
 struct Trial {
   std::int64_t value = 0;
   std::optional<std::int64_t> memory_bytes;  // of the card instead of its own, with the context
-  result::Status status = result::Status::kOk;
+  records::Status status = records::Status::kOk;
   std::optional<std::int64_t> allocated_bytes, reserved_bytes;  // peaks
   std::int64_t wall_ns = 0;
 };
@@ -63,16 +63,16 @@ struct CellAnswer {
   std::vector<std::string> against;  // what speaks against the boundary, sentences
   // The run of `value` under the card's own limit; of a cell that does not fit, of the smallest
   // value without a limit, where that ran.
-  std::optional<result::CaseResult> found;
+  std::optional<records::CaseResult> found;
   // The run that did not fit, of the next value (of a smallest, of the one before) or of the first.
-  std::optional<result::CaseResult> failed;
+  std::optional<records::CaseResult> failed;
   std::optional<std::int64_t> failed_value;
   LeastMemory least;  // of `found`
   std::vector<Trial> trials;
 };
 
 // Runs one planned case, keeping nothing; nullopt: interrupted.
-using RunCase = std::function<std::optional<result::CaseResult>(const plan::PlannedCase&)>;
+using RunCase = std::function<std::optional<records::CaseResult>(const planning::PlannedCase&)>;
 
 struct CellOptions {
   int beside = 3;            // as of largest_that_runs()

@@ -8,15 +8,18 @@
 #include <system_error>
 #include <utility>
 
-#include "errors/errors.h"
-#include "host/card.h"
+#include "base/errors.h"
+#include "base/numbers.h"
+#include "emulator/host/card.h"
 #include "launch/case.h"
 #include "launch/together.h"
-#include "launch/worker_torch.h"
-#include "plan/case_id.h"
-#include "result/case_files.h"
-#include "result/device.h"
-#include "units/bytes.h"
+#include "launch/worker_environment.h"
+#include "planning/selection.h"
+#include "records/axes.h"
+#include "records/case_json.h"
+#include "records/device.h"
+#include "records/run_files.h"
+#include "records/setting.h"
 
 namespace peakbench::search {
 namespace {
@@ -28,8 +31,8 @@ namespace fs = std::filesystem;
 constexpr double kSurelyTooSmall = 0.9;
 
 // The case runs with the context set aside: its device says so.
-void take_card(const plan::PlannedCase& planned, Cell& cell) {
-  cell.card = result::card_text(result::device_from(planned.spec.device));
+void take_card(const planning::PlannedCase& planned, Cell& cell) {
+  cell.card = records::card_text(records::device_from(planned.spec.device));
   const auto card = emulator::parse_card(cell.card, launch::installation_for(worker_of(planned)));
   cell.card_bytes = static_cast<std::int64_t>(card.facts.total_memory_bytes);
   cell.context = emulator::context_taken(card);
@@ -44,7 +47,7 @@ void take_card(const plan::PlannedCase& planned, Cell& cell) {
 }
 
 void check_emulated(const std::string& device) {
-  if (result::device_from(device).kind != result::DeviceKind::kEmulated)
+  if (records::device_from(device).kind != records::DeviceKind::kEmulated)
     throw ConfigError(fmt::format(
         "{}: `fit` searches on emulated cards, whose memory can be set: give --card, like "
         "a100-40gb, or --budget",
@@ -68,7 +71,7 @@ class CellsAtWork {
     launch::Hearing hearing;
     hearing.started = [this](std::size_t i) { listener_.cell_started(i); };
     hearing.warning = [this](const std::string& text) { listener_.warning(text); };
-    hearing.ended = [this](std::size_t i, const std::optional<result::CaseResult>&) {
+    hearing.ended = [this](std::size_t i, const std::optional<records::CaseResult>&) {
       tell_trials();
       listener_.cell_ended(i, answers_[i]);
     };
@@ -84,18 +87,18 @@ class CellsAtWork {
   }
 
  private:
-  std::optional<result::CaseResult> search(std::size_t i, const launch::Listener& listener) {
+  std::optional<records::CaseResult> search(std::size_t i, const launch::Listener& listener) {
     // Of what only says how one run goes nothing is shown.
-    const launch::Listener quiet{[](const result::Progress&) {}, listener.tick, listener.warn};
+    const launch::Listener quiet{[](const records::Progress&) {}, listener.tick, listener.warn};
     if (const auto why = why_not_run(i); !why.empty()) {
       answers_[i].reason = why;
     } else {
       answers_[i] = search_cell(
           cells_[i], options_for(i),
-          [&](const plan::PlannedCase& planned) { return trials_.run(planned, quiet); },
+          [&](const planning::PlannedCase& planned) { return trials_.run(planned, quiet); },
           [this, i](const Trial& trial) { put(i, trial); });
     }
-    return result::CaseResult{};
+    return records::CaseResult{};
   }
 
   const std::vector<std::size_t>& lane_with(std::size_t i) const {
@@ -153,12 +156,12 @@ class CellsAtWork {
 
 }  // namespace
 
-TrialRunner::TrialRunner(const plan::Request& request, launch::Runner& runner, fs::path scratch)
+TrialRunner::TrialRunner(const planning::Request& request, launch::Runner& runner, fs::path scratch)
     : request_(request), runner_(runner), scratch_(std::move(scratch)) {}
 
-std::optional<result::CaseResult> TrialRunner::run(const plan::PlannedCase& planned,
-                                                   const launch::Listener& listener,
-                                                   std::optional<std::int64_t> timeout_s) const {
+std::optional<records::CaseResult> TrialRunner::run(const planning::PlannedCase& planned,
+                                                    const launch::Listener& listener,
+                                                    std::optional<std::int64_t> timeout_s) const {
   auto request = request_;
   request.timeout_s = timeout_s.value_or(request_.timeout_s);
   launch::CaseOrder order;
@@ -167,11 +170,12 @@ std::optional<result::CaseResult> TrialRunner::run(const plan::PlannedCase& plan
   order.run_directory = scratch_.string();
   auto result = launch::try_memory(order, runner_, listener);
   std::error_code ignored;
-  fs::remove_all(scratch_ / result::case_folder(planned.spec.slug), ignored);
+  fs::remove_all(scratch_ / records::case_folder(planned.spec.slug), ignored);
   return result;
 }
 
-std::vector<Cell> cells_of(const plan::Plan& plan, Along along, const manifest::Found& plugins) {
+std::vector<Cell> cells_of(const planning::Plan& plan, Along along,
+                           const planning::Found& plugins) {
   std::vector<Cell> cells;
   std::string why;
   for (const auto& planned : plan.cases) {
@@ -195,8 +199,8 @@ std::vector<Cell> cells_of(const plan::Plan& plan, Along along, const manifest::
   return cells;
 }
 
-std::vector<Cell> cells_of(const plan::Program& program, const std::string& axis, Limits limits,
-                           const plan::Plan& plan) {
+std::vector<Cell> cells_of(const planning::Program& program, const std::string& axis, Limits limits,
+                           const planning::Plan& plan) {
   std::vector<Cell> cells;
   for (const auto& planned : plan.cases) {
     check_emulated(planned.spec.device);
@@ -209,11 +213,11 @@ std::vector<Cell> cells_of(const plan::Program& program, const std::string& axis
       auto sized = on_card;
       auto filled = program;
       if (!axis.empty()) filled.axes = {{axis, {{value, std::to_string(value)}}}};
-      const auto one = plan::cases_of(filled).front();
+      const auto one = planning::cases_of(filled).front();
       sized.spec.model = one.selection;
       sized.program = one.command;
-      sized.spec.id = plan::case_id(sized.spec);
-      sized.spec.slug = plan::slug(sized.spec.id);
+      sized.spec.id = planning::case_id(sized.spec);
+      sized.spec.slug = planning::slug(sized.spec.id);
       return sized;
     };
   }
@@ -230,7 +234,7 @@ Lanes lanes_by_card(const std::vector<Cell>& cells) {
   std::map<std::string, std::size_t> lane_of;
   Lanes lanes;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const auto others = result::all_but(cells[i].planned.spec, result::Axis::kDevice).dump();
+    const auto others = records::all_but(cells[i].planned.spec, records::Axis::kDevice).dump();
     const auto [found, is_new] = lane_of.try_emplace(others, lanes.size());
     if (is_new) lanes.emplace_back();
     lanes[found->second].push_back(i);
@@ -244,6 +248,79 @@ std::vector<CellAnswer> search_cells(const std::vector<Cell>& cells, const Lanes
                                      const FitOptions& options, const TrialRunner& trials,
                                      FitListener& listener) {
   return CellsAtWork(cells, lanes, options, trials, listener).go();
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+using records::optional_to_json;
+
+ordered_json to_json(const Trial& trial) {
+  return {{"value", trial.value},
+          {"card_memory_bytes", optional_to_json(trial.memory_bytes)},
+          {"status", records::to_string(trial.status)},
+          {"peak_allocated_bytes", optional_to_json(trial.allocated_bytes)},
+          {"peak_reserved_bytes", optional_to_json(trial.reserved_bytes)},
+          {"wall_ns", trial.wall_ns}};
+}
+
+ordered_json memory_json(const Cell& cell, const CellAnswer& answer) {
+  if (!answer.found || !answer.found->memory) return nullptr;
+  const auto& memory = *answer.found->memory;
+  const auto room = room_of(cell, answer);
+  return {{"peak_allocated_bytes", memory.peak_allocated_bytes},
+          {"least_memory_bytes", optional_to_json(answer.least.bytes)},
+          {"least_memory_note", answer.least.note},
+          {"peak_reserved_bytes", optional_to_json(memory.peak_reserved_bytes)},
+          {"peak_phase", memory.peak_phase},
+          {"left_bytes", optional_to_json(room.left_bytes)}};
+}
+
+ordered_json failure_json(const CellAnswer& answer) {
+  if (!answer.failed || !answer.failed_value) return nullptr;
+  return {{"value", *answer.failed_value},
+          {"reason", answer.failed->reason},
+          {"out_of_memory", optional_to_json(answer.failed->out_of_memory)}};
+}
+
+}  // namespace
+
+Room room_of(const Cell& cell, const CellAnswer& answer) {
+  Room room;
+  if (!answer.found || !answer.found->memory) return room;
+  const auto& memory = *answer.found->memory;
+  room.takes_bytes = answer.least.bytes ? answer.least.bytes : memory.peak_reserved_bytes;
+  if (!room.takes_bytes) room.takes_bytes = memory.peak_allocated_bytes;
+  room.left_bytes = cell.usable_bytes() - *room.takes_bytes;
+  return room;
+}
+
+ordered_json to_json(const Cell& cell, const CellAnswer& answer) {
+  const auto value = answer.value.value_or(cell.limits.first);
+  const auto planned = cell.not_run.empty() ? cell.with_value(value) : cell.planned;
+  ordered_json json{
+      {"id", planned.spec.id},
+      {"state", to_string(answer.state)},
+      {"reason", answer.reason},
+      {"largest", optional_to_json(answer.is_smallest ? std::nullopt : answer.value)},
+      {"smallest", optional_to_json(answer.is_smallest ? answer.value : std::nullopt)},
+      {"at_limit", answer.at_limit},
+      {"limit_reason", answer.limit_reason}};
+  records::append_json(json, planned.spec);
+  json["promise"] = planned.promise.promise;
+  json["card_memory_bytes"] = cell.card_bytes;
+  json["context_bytes"] = cell.context.bytes;
+  json["context_source"] = emulator::word_of(cell.context.source);
+  json["memory"] = memory_json(cell, answer);
+  json["work"] = answer.found ? optional_to_json(answer.found->work) : ordered_json(nullptr);
+  json["verdict"] = answer.found && answer.found->emulation && answer.found->emulation->verdict
+                        ? records::to_json(*answer.found->emulation)["verdict"]
+                        : ordered_json(nullptr);
+  json["fails"] = failure_json(answer);
+  json["against"] = answer.against;
+  auto& trials = json["trials"] = ordered_json::array();
+  for (const auto& trial : answer.trials) trials.push_back(to_json(trial));
+  return json;
 }
 
 }  // namespace peakbench::search

@@ -1,20 +1,22 @@
-// What fits: cells of a plan, each searched by running it, several at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launch/runner.h"
-#include "manifest/manifest.h"
-#include "plan/plan.h"
+#include "planning/manifest.h"
+#include "planning/plan.h"
 #include "search/cell.h"
 
 namespace peakbench::search {
+
+// What fits: cells of a plan, each searched by running it, several at a time.
 
 // Called on the thread that called, one after another.
 class FitListener {
@@ -38,26 +40,27 @@ struct FitOptions {
 class TrialRunner {
  public:
   // All must outlive this. `scratch` is there.
-  TrialRunner(const plan::Request& request, launch::Runner& runner, std::filesystem::path scratch);
+  TrialRunner(const planning::Request& request, launch::Runner& runner,
+              std::filesystem::path scratch);
   // From any thread. nullopt: interrupted. `timeout_s`: in place of the request's.
-  std::optional<result::CaseResult> run(const plan::PlannedCase& planned,
-                                        const launch::Listener& listener,
-                                        std::optional<std::int64_t> timeout_s = std::nullopt) const;
+  std::optional<records::CaseResult> run(
+      const planning::PlannedCase& planned, const launch::Listener& listener,
+      std::optional<std::int64_t> timeout_s = std::nullopt) const;
 
  private:
-  const plan::Request& request_;
+  const planning::Request& request_;
   launch::Runner& runner_;
   std::filesystem::path scratch_;
 };
 
 // A cell a case of the plan that is of no program. Throws ConfigError where no cell can be searched
 // along that axis, or a case is on no emulated card.
-std::vector<Cell> cells_of(const plan::Plan& plan, Along along, const manifest::Found& plugins);
+std::vector<Cell> cells_of(const planning::Plan& plan, Along along, const planning::Found& plugins);
 
 // A cell a device of the program, whose command has `axis` for a placeholder. Empty `axis`: as it
 // is.
-std::vector<Cell> cells_of(const plan::Program& program, const std::string& axis, Limits limits,
-                           const plan::Plan& plan);
+std::vector<Cell> cells_of(const planning::Program& program, const std::string& axis, Limits limits,
+                           const planning::Plan& plan);
 
 // Cells of a lane one after another, in this order. An answer a cell; after a Ctrl-C the rest say
 // so.
@@ -70,5 +73,16 @@ std::vector<CellAnswer> search_cells(const std::vector<Cell>& cells, const Lanes
 Lanes lane_each(std::size_t cells);
 // A lane a stack and length, its cards from the smallest on.
 Lanes lanes_by_card(const std::vector<Cell>& cells);
+
+// The answer as JSON (docs/how-to/fit.md lists the fields).
+
+// Of the answer: what the cell found takes, and the card has beside that and the context.
+struct Room {
+  std::optional<std::int64_t> takes_bytes;  // the least memory, else what was reserved
+  std::optional<std::int64_t> left_bytes;   // less than 0: it lacks
+};
+Room room_of(const Cell& cell, const CellAnswer& answer);
+
+nlohmann::ordered_json to_json(const Cell& cell, const CellAnswer& answer);
 
 }  // namespace peakbench::search

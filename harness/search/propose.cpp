@@ -11,11 +11,11 @@
 #include <tuple>
 #include <utility>
 
-#include "errors/errors.h"
+#include "base/errors.h"
+#include "base/numbers.h"
 #include "launch/interrupt.h"
 #include "launch/together.h"
-#include "result/device.h"
-#include "units/bytes.h"
+#include "records/device.h"
 
 namespace peakbench::search {
 namespace {
@@ -193,7 +193,7 @@ class Proposing {
 // One case of a request, of the first model, card and length.
 class ProbedRequest {
  public:
-  ProbedRequest(const plan::Request& request, Along along, const plan::Build& build,
+  ProbedRequest(const planning::Request& request, Along along, const planning::Build& build,
                 const TrialRunner& trials, const std::function<void(const std::string&)>& said)
       : request_(request),
         along_(along == Along::kRank ? Along::kNothing : along),
@@ -209,13 +209,13 @@ class ProbedRequest {
     const auto cell = cell_of("");
     const auto answer = search_cell(
         cell, {.beside = 1, .least_memory = false, .only_what_fits = true},
-        [this](const plan::PlannedCase& planned) { return trials_.run(planned, {}); },
+        [this](const planning::PlannedCase& planned) { return trials_.run(planned, {}); },
         [this](const Trial& trial) {
           said_(
               fmt::format("looking for the size that the baseline does not fit: {}", trial.value));
         });
     value_ = answer.failed_value.value_or(answer.value.value_or(cell.limits.first));
-    const auto card = result::card_text(result::device_from(cell.planned.spec.device));
+    const auto card = records::card_text(records::device_from(cell.planned.spec.device));
     const auto where =
         along_ == Along::kNothing ? "" : fmt::format("{} {} on ", label_of(along_), value_);
     measured_at_ = where + card + ", without a limit";
@@ -243,8 +243,8 @@ class ProbedRequest {
  private:
   Cell cell_of(const std::string& stack) {
     auto request = request_;
-    request.lists[result::Axis::kStrategy] = {stack.empty() ? kBaseline : stack};
-    return cells_of(plan::make_plan(request, {&build_, 1}), along_, build_.plugins).front();
+    request.lists[records::Axis::kStrategy] = {stack.empty() ? kBaseline : stack};
+    return cells_of(planning::make_plan(request, {&build_, 1}), along_, build_.plugins).front();
   }
 
   Probe measured(const std::string& stack) {
@@ -259,10 +259,10 @@ class ProbedRequest {
           trials_.run(with_memory(cell.with_value(value_), kNoLimitBytes), {}, patience_s_);
       if (!found) {
         probe.why_not = "interrupted";
-      } else if (found->status == result::Status::kTimeout && patience_s_) {
+      } else if (found->status == records::Status::kTimeout && patience_s_) {
         probe.is_slow = true;
         probe.why_not = fmt::format("one run takes more than {} s here", *patience_s_);
-      } else if (found->status != result::Status::kOk) {
+      } else if (found->status != records::Status::kOk) {
         probe.why_not = fmt::format("ended {}: {}", to_string(found->status), found->reason);
       } else {
         probe.runs = true;
@@ -281,9 +281,9 @@ class ProbedRequest {
     return probe;
   }
 
-  plan::Request request_;
+  planning::Request request_;
   const Along along_;
-  const plan::Build& build_;
+  const planning::Build& build_;
   const TrialRunner& trials_;
   const std::function<void(const std::string&)>& said_;
   std::int64_t value_ = 1;
@@ -293,17 +293,17 @@ class ProbedRequest {
   std::map<std::string, Probe> known_;
 };
 
-bool has_adapters(const manifest::Entry& entry) {
+bool has_adapters(const planning::Entry& entry) {
   return std::ranges::count(entry.slots, kAdapters) +
              std::ranges::count(entry.requires_slots, kAdapters) >
          0;
 }
 
-std::vector<Candidate> candidates_in(const manifest::Found& plugins) {
+std::vector<Candidate> candidates_in(const planning::Found& plugins) {
   std::vector<Candidate> candidates;
   for (const auto& plugin : plugins.plugins)
     for (const auto& entry : plugin.entries)
-      if (plugin.kind == manifest::Kind::kStrategy && entry.id != kBaseline)
+      if (plugin.kind == planning::Kind::kStrategy && entry.id != kBaseline)
         candidates.push_back({entry.id, entry.promise, has_adapters(entry)});
   return candidates;
 }
@@ -314,7 +314,7 @@ Proposal propose(const std::vector<Candidate>& candidates, const ProbeStack& pro
   return Proposing(candidates, probe).go();
 }
 
-Proposal propose_for(const plan::Request& request, Along along, const plan::Build& build,
+Proposal propose_for(const planning::Request& request, Along along, const planning::Build& build,
                      const TrialRunner& trials, std::size_t jobs,
                      const std::function<void(const std::string&)>& said) {
   ProbedRequest probed(request, along, build, trials, said);
@@ -323,9 +323,9 @@ Proposal propose_for(const plan::Request& request, Along along, const plan::Buil
   // Each alone, several at a time; what is stacked rests on what was found before.
   launch::measure_together(
       candidates.size(), jobs,
-      [&](std::size_t i, const launch::Listener&) -> std::optional<result::CaseResult> {
+      [&](std::size_t i, const launch::Listener&) -> std::optional<records::CaseResult> {
         probed.probe(candidates[i].id);
-        return result::CaseResult{};
+        return records::CaseResult{};
       },
       {});
   auto proposal =

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "launch/runner.h"
-#include "manifest/manifest.h"
-#include "plan/plan.h"
+#include "planning/manifest.h"
+#include "planning/plan.h"
 #include "search/fit.h"
 #include "search/sized_case.h"
 
@@ -70,7 +70,7 @@ Proposal propose(const std::vector<Candidate>& candidates, const ProbeStack& pro
 // The same for a request without strategies: for its first model, card and length, at the size that
 // the baseline just does not fit, or at the only one. `said` hears what is measured, from any
 // thread, one at a time.
-Proposal propose_for(const plan::Request& request, Along along, const plan::Build& build,
+Proposal propose_for(const planning::Request& request, Along along, const planning::Build& build,
                      const TrialRunner& trials, std::size_t jobs,
                      const std::function<void(const std::string&)>& said);
 

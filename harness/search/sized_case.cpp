@@ -7,15 +7,15 @@
 #include <cmath>
 #include <limits>
 
-#include "errors/errors.h"
-#include "plan/case_id.h"
-#include "result/device.h"
-#include "text/nearest.h"
+#include "base/errors.h"
+#include "base/nearest.h"
+#include "planning/selection.h"
+#include "records/device.h"
 
 namespace peakbench::search {
 namespace {
 
-using manifest::Kind;
+using planning::Kind;
 
 struct AlongRow {
   Along along;
@@ -32,18 +32,18 @@ const AlongRow* row_for(Along along) {
   return row == kRows.end() ? nullptr : row;
 }
 
-const manifest::Entry* entry_of(const manifest::Found& plugins, Kind kind, const std::string& id) {
+const planning::Entry* entry_of(const planning::Found& plugins, Kind kind, const std::string& id) {
   for (const auto& plugin : plugins.plugins)
     for (const auto& entry : plugin.entries)
       if (plugin.kind == kind && entry.id == id) return &entry;
   return nullptr;
 }
 
-const manifest::Option* integer_option(const manifest::Entry* entry, const std::string& name) {
+const planning::Option* integer_option(const planning::Entry* entry, const std::string& name) {
   if (entry == nullptr) return nullptr;
-  const auto found = std::ranges::find(entry->options, name, &manifest::Option::name);
+  const auto found = std::ranges::find(entry->options, name, &planning::Option::name);
   const bool is_integer =
-      found != entry->options.end() && found->type == manifest::OptionType::kInteger;
+      found != entry->options.end() && found->type == planning::OptionType::kInteger;
   return is_integer ? &*found : nullptr;
 }
 
@@ -53,11 +53,12 @@ std::int64_t whole(std::optional<double> number, std::int64_t otherwise) {
 
 // The first of the stack that has the option; in both of its forms.
 struct PartWithOption {
-  const manifest::Option* option = nullptr;
+  const planning::Option* option = nullptr;
   std::size_t use = 0;
 };
 
-PartWithOption part_with_rank(const plan::PlannedCase& planned, const manifest::Found& plugins) {
+PartWithOption part_with_rank(const planning::PlannedCase& planned,
+                              const planning::Found& plugins) {
   for (std::size_t i = 0; i < planned.strategies.size(); ++i) {
     const auto* entry = entry_of(plugins, Kind::kStrategy, planned.strategies[i].selection.id);
     if (const auto* option = integer_option(entry, "rank")) return {option, i};
@@ -65,14 +66,14 @@ PartWithOption part_with_rank(const plan::PlannedCase& planned, const manifest::
   return {};
 }
 
-void set_option(result::Selection& selection, const manifest::Option& option, std::int64_t value) {
+void set_option(records::Selection& selection, const planning::Option& option, std::int64_t value) {
   if (option.default_value == value)
     selection.options.erase(option.name);
   else
     selection.options[option.name] = value;
 }
 
-void set_rank(plan::PlannedCase& planned, const manifest::Found& plugins, std::int64_t value) {
+void set_rank(planning::PlannedCase& planned, const planning::Found& plugins, std::int64_t value) {
   const auto part = part_with_rank(planned, plugins);
   auto& use = planned.strategies.at(part.use);
   use.options[part.option->name] = value;
@@ -82,7 +83,7 @@ void set_rank(plan::PlannedCase& planned, const manifest::Found& plugins, std::i
 }
 
 // Who splits a batch into micro-batches needs a sample for each.
-std::int64_t smallest_batch(const plan::PlannedCase& planned, const manifest::Found& plugins) {
+std::int64_t smallest_batch(const planning::PlannedCase& planned, const planning::Found& plugins) {
   std::int64_t least = 1;
   for (const auto& use : planned.strategies) {
     const auto* entry = entry_of(plugins, Kind::kStrategy, use.selection.id);
@@ -93,23 +94,23 @@ std::int64_t smallest_batch(const plan::PlannedCase& planned, const manifest::Fo
   return least;
 }
 
-void name_anew(plan::PlannedCase& planned) {
-  planned.spec.id = plan::case_id(planned.spec);
-  planned.spec.slug = plan::slug(planned.spec.id);
+void name_anew(planning::PlannedCase& planned) {
+  planned.spec.id = planning::case_id(planned.spec);
+  planned.spec.slug = planning::slug(planned.spec.id);
 }
 
-plan::PlannedCase with_card_option(plan::PlannedCase planned, const std::string& name,
-                                   const std::string& value) {
-  auto device = result::device_from(planned.spec.device);
+planning::PlannedCase with_card_option(planning::PlannedCase planned, const std::string& name,
+                                       const std::string& value) {
+  auto device = records::device_from(planned.spec.device);
   device.options[name] = value;
-  planned.spec.device = result::device_from(result::emulated_device(card_text(device))).id;
+  planned.spec.device = records::device_from(records::emulated_device(card_text(device))).id;
   name_anew(planned);
   return planned;
 }
 
-Limits limits_of_option(const manifest::Option& option) {
+Limits limits_of_option(const planning::Option& option) {
   return {.first = std::max<std::int64_t>(1, whole(option.minimum, 1)),
-          .last = whole(option.maximum, result::kMostSamples)};
+          .last = whole(option.maximum, records::kMostSamples)};
 }
 
 }  // namespace
@@ -134,14 +135,14 @@ Along along_from(const std::string& word) {
                                 nearest(word, words) ? suggestion(word, words) : ""));
 }
 
-std::optional<Limits> limits_of(const plan::PlannedCase& planned, Along along,
-                                const manifest::Found& plugins, std::string& why) {
+std::optional<Limits> limits_of(const planning::PlannedCase& planned, Along along,
+                                const planning::Found& plugins, std::string& why) {
   const auto* model = entry_of(plugins, Kind::kModel, planned.spec.model.id);
   if (along == Along::kNothing) return Limits{};
   if (along == Along::kBatch)
-    return Limits{.first = smallest_batch(planned, plugins), .last = result::kMostSamples};
+    return Limits{.first = smallest_batch(planned, plugins), .last = records::kMostSamples};
   if (along == Along::kSequence) {
-    if (planned.spec.sequence_length) return Limits{.first = 1, .last = result::kMostSamples};
+    if (planned.spec.sequence_length) return Limits{.first = 1, .last = records::kMostSamples};
     why = fmt::format("{} has no sequence", planned.spec.model.id);
     return std::nullopt;
   }
@@ -156,8 +157,8 @@ std::optional<Limits> limits_of(const plan::PlannedCase& planned, Along along,
   return std::nullopt;
 }
 
-plan::PlannedCase with_value(plan::PlannedCase planned, Along along, std::int64_t value,
-                             const manifest::Found& plugins) {
+planning::PlannedCase with_value(planning::PlannedCase planned, Along along, std::int64_t value,
+                                 const planning::Found& plugins) {
   if (along == Along::kBatch) planned.spec.batch_size = value;
   if (along == Along::kSequence) planned.spec.sequence_length = value;
   if (along == Along::kLayers) {
@@ -172,11 +173,11 @@ plan::PlannedCase with_value(plan::PlannedCase planned, Along along, std::int64_
   return planned;
 }
 
-plan::PlannedCase with_memory(plan::PlannedCase planned, std::int64_t bytes) {
+planning::PlannedCase with_memory(planning::PlannedCase planned, std::int64_t bytes) {
   return with_card_option(std::move(planned), "memory", fmt::format("{}B", bytes));
 }
 
-plan::PlannedCase with_context(plan::PlannedCase planned, std::int64_t bytes) {
+planning::PlannedCase with_context(planning::PlannedCase planned, std::int64_t bytes) {
   constexpr std::int64_t kMiB = 1 << 20;
   return with_card_option(
       std::move(planned), "context",

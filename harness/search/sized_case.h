@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "planning/plan.h"
 
 namespace peakbench::search {
 
@@ -40,15 +40,15 @@ struct Limits {
 
 // The values that the case can be given, by the manifests of its plugins. nullopt: it cannot be
 // given any; `why` says why.
-std::optional<Limits> limits_of(const plan::PlannedCase& planned, Along along,
-                                const manifest::Found& plugins, std::string& why);
+std::optional<Limits> limits_of(const planning::PlannedCase& planned, Along along,
+                                const planning::Found& plugins, std::string& why);
 
 // The case with that value. Not for kProgram.
-plan::PlannedCase with_value(plan::PlannedCase planned, Along along, std::int64_t value,
-                             const manifest::Found& plugins);
+planning::PlannedCase with_value(planning::PlannedCase planned, Along along, std::int64_t value,
+                                 const planning::Found& plugins);
 // On the same emulated card with so much memory.
-plan::PlannedCase with_memory(plan::PlannedCase planned, std::int64_t bytes);
+planning::PlannedCase with_memory(planning::PlannedCase planned, std::int64_t bytes);
 // On the same emulated card with so much of it set aside for the CUDA context.
-plan::PlannedCase with_context(plan::PlannedCase planned, std::int64_t bytes);
+planning::PlannedCase with_context(planning::PlannedCase planned, std::int64_t bytes);
 
 }  // namespace peakbench::search

@@ -1,14 +1,77 @@
-// What must be right of a trace's events and scopes together, wherever they come from. For the
-// module's own use.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
+#include "base/database.h"
 #include "trace/trace.h"
 
 namespace peakbench::trace {
+
+// Opens a trace.sqlite that may come from anywhere. For the room's own use.
+
+// Found in the file's content, to be reported with its path.
+struct Damage {
+  std::string what;
+};
+
+inline constexpr int kMostTextBytes = 1 << 20;  // of a name in a trace
+
+// Read only; whatever lies beside the file is left alone. Throws ConfigError with the path: not a
+// regular file, not SQLite, cut short, changed by somebody who has not ended.
+sqlite::Database open_trace(const std::string& path);
+
+// That its schema is this program's and its tables are plain ones. Throws ConfigError for one that
+// is not a trace or of another schema, Damage.
+void check_schema(const std::string& path, const sqlite::Database& database);
+
+// Numbers in a trace.sqlite that may come from anywhere, each held to its range. For the room's own
+// use.
+
+// More than any trace has; beyond them a file is damaged, or made to be.
+inline constexpr std::size_t kMostSpaces = 64;  // each is looked at by itself
+inline constexpr std::size_t kMostWords = 1'000'000;
+inline constexpr std::int64_t kMostSteps = 1'000'000'000;
+inline constexpr std::int64_t kMostEvents =
+    std::numeric_limits<std::int32_t>::max();  // indices are of that width
+
+// What sqlite::Statement::integers gives for NULL.
+inline constexpr std::int64_t kNull = std::numeric_limits<std::int64_t>::min();
+
+// All throw Damage.
+template <class Integer>
+Integer narrow(std::int64_t value, const char* what, std::int64_t least,
+               std::int64_t most = std::numeric_limits<Integer>::max()) {
+  if (value < least || value > most) throw Damage{fmt::format("{} {}", what, value)};
+  return static_cast<Integer>(value);
+}
+
+template <class Integer>
+Integer narrow(const sqlite::Statement& row, int column, const char* what, std::int64_t least,
+               std::int64_t most = std::numeric_limits<Integer>::max()) {
+  return narrow<Integer>(row.integer(column), what, least, most);
+}
+
+inline std::int32_t index_or_none(std::int64_t value, const char* what, std::size_t count) {
+  return value == kNull
+             ? kNone
+             : narrow<std::int32_t>(value, what, 0, static_cast<std::int64_t>(count) - 1);
+}
+
+// Rows are numbered from 0, without gaps.
+inline void expect_number(std::int64_t id, std::size_t number, const char* what) {
+  if (id != static_cast<std::int64_t>(number))
+    throw Damage{fmt::format("{} {} is missing", what, number)};
+}
+
+// What must be right of a trace's events and scopes together, wherever they come from. For the
+// module's own use.
 
 // Of consecutive events. Throws Damage.
 class EventChecks {

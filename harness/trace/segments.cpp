@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "trace/running_totals.h"
+#include "trace/maxima.h"
 
 namespace peakbench::trace {
 namespace {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "trace/pickle_writer.h"
-#include "trace/running_totals.h"
+#include "trace/maxima.h"
+#include "trace/output_file.h"
 #include "trace/segments.h"
-#include "trace/snapshot_words.h"
 
 namespace peakbench::trace {
 namespace {

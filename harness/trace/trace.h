@@ -1,9 +1,9 @@
 // A recorded trace of one process: every allocation and free, names that bind to allocation
 // events, and the scopes that the code was in.
 //
-// Plain data, no torch: recorded by harness/record, stored as SQLite (trace/trace_file.h), analysed
-// by pure functions (trace/phases.h, trace/lifetimes.h). An event's sequence number is its index in
-// `events`.
+// Plain data, no torch: recorded by harness/recording, stored as SQLite (trace/trace_file.h),
+// analysed by pure functions (trace/phases.h, trace/lifetimes.h). An event's sequence number is its
+// index in `events`.
 #pragma once
 
 #include <algorithm>

@@ -4,9 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "errors/errors.h"
-#include "errors/host_limits.h"
-#include "sqlite/database.h"
+#include "base/database.h"
+#include "base/errors.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
 #include "trace/schema.h"

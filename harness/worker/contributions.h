@@ -1,21 +1,62 @@
-// What each strategy of a stack put into the recipe, held to its manifest, and whether it was ever
-// called.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "manifest/manifest.h"
 #include "peakbench/recipe.h"
-#include "worker/block_runs.h"
+#include "planning/manifest.h"
 #include "worker/plugin_call.h"
 
 namespace peakbench::worker {
+
+// Is a block, or a part of one, run on all that its wrapper was given?
+
+// One call of a wrapper. What the block is run on later, in backward, counts for its gradients
+// alone.
+//
+// A block is run on samples: (B, ...) -> (b, ...), the rest of the shape as it was. A part may be
+// run on slices of any dimension but the last, several times (a tiled MLP): its positions count.
+class BlockRuns {
+ public:
+  // Of the wrapper: (B, ...) first. `part`: its name; empty: the block itself.
+  BlockRuns(const std::vector<at::Tensor>& inputs, std::string part);
+  void note(const std::vector<at::Tensor>& inputs);  // of the block
+  void end() { is_over_ = true; }
+  bool left_out() const { return calls_ == 0; }
+  // "an input of [4, 5, 7] (it was given [4, 5, 48])" where the wrapper hands the block
+  // something of another shape, the number of samples apart; else empty.
+  std::string unlike(const std::vector<at::Tensor>& inputs) const;
+  // As a sentence's end: "leaves block 3 out", "runs block 3 on 2 of 4 samples", "runs mlp of block
+  // 3 on 96 of 128 positions"; empty where all were run, or where the block was run on something of
+  // another shape.
+  std::string missing(std::size_t block) const;
+  // The same once backward is over, of runs with autograd: "runs block 3 with autograd on 2 of 4
+  // samples". Empty, too, where there was none: what it trains has no gradient then.
+  std::string missing_gradients(std::size_t block) const;
+
+ private:
+  // How many samples, or positions; nullopt where the shape does not tell.
+  std::optional<std::int64_t> amount_of(const std::vector<at::Tensor>& inputs) const;
+  std::string named(std::size_t block) const;
+  std::string in_words(std::size_t block, const char* how, std::int64_t seen) const;
+
+  std::string part_;
+  std::vector<std::int64_t> whole_shape_;
+  std::int64_t whole_ = 0, seen_ = 0, with_autograd_ = 0, calls_ = 0;
+  bool is_comparable_ = true, is_over_ = false;
+};
+
+// What each strategy of a stack put into the recipe, held to its manifest, and whether it was ever
+// called.
 
 // One thing that a strategy put into the recipe: what a slot holds, one entry of a list of
 // wrappers, or a hook on gradients.
@@ -37,7 +78,7 @@ class Contributions {
   // the manifest does not declare, a slot that was cleared, a wrapper that is null or that another
   // strategy added and this one removed. Throws NoEffect: what is declared and was not changed. The
   // first strategy, the baseline, fills every slot and owns it until another takes it.
-  void take(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+  void take(const Owner& owner, const planning::Entry& manifest, const Recipe& before,
             const Recipe& after);
 
   // Who put it there; null for a recipe that was filled without take().
@@ -82,9 +123,9 @@ class Contributions {
   const Contribution* skipping() const;
   [[noreturn]] static void refuse_idle(const Contribution& contribution, std::int64_t steps);
   void need_some_update(const Contribution& skipping, std::int64_t steps) const;
-  void take_slots(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+  void take_slots(const Owner& owner, const planning::Entry& manifest, const Recipe& before,
                   const Recipe& after);
-  void take_wrappers(const Owner& owner, const manifest::Entry& manifest, const Recipe& before,
+  void take_wrappers(const Owner& owner, const planning::Entry& manifest, const Recipe& before,
                      const Recipe& after);
 
   std::deque<Contribution> contributions_;  // addresses stay

@@ -7,11 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "worker/blame.h"
-#include "worker/block_runs.h"
+#include "worker/contributions.h"
 #include "worker/counting.h"
-#include "worker/loss_checks.h"
-#include "worker/samples_seen.h"
+#include "worker/losses.h"
 
 namespace peakbench::worker {
 

@@ -5,10 +5,9 @@
 #include <string>
 #include <type_traits>
 
-#include "worker/blame.h"
 #include "worker/counted_forward.h"
 #include "worker/counting.h"
-#include "worker/place.h"
+#include "worker/progress.h"
 #include "worker/recipe_members.h"
 
 namespace peakbench::worker {

@@ -3,16 +3,93 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "result/case_json.h"
-#include "worker/promise.h"
+#include "records/case_json.h"
 
 namespace peakbench::worker {
+namespace {
+
+constexpr const char* kNotFinite = "values that are infinite or not a number in ";
+
+bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+double distance(double value, double reference) {
+  return value == reference ? 0 : std::abs(value - reference);  // equal infinities: inf - inf
+}
+
+// NaN is larger than every number.
+bool larger(double a, double b) { return std::isnan(a) ? !std::isnan(b) : a > b; }
+
+const Difference* find(const std::vector<Difference>& all, bool (*wanted)(const Difference&)) {
+  const auto found = std::find_if(all.begin(), all.end(), wanted);
+  return found == all.end() ? nullptr : &*found;
+}
+
+// The one that is furthest from the reference, of those that break the promise.
+const Difference* worst(const std::vector<Difference>& all, bool to_the_bit) {
+  const Difference* worst = nullptr;
+  for (const Difference& one : all) {
+    if (to_the_bit ? one.identical : one.within) continue;
+    if (worst == nullptr || larger(one.largest, worst->largest)) worst = &one;
+  }
+  return worst;
+}
+
+double largest_of(const std::vector<Difference>& all) {
+  double largest = 0;
+  for (const Difference& one : all)
+    if (larger(one.largest, largest)) largest = one.largest;
+  return largest;
+}
+
+}  // namespace
+
+void compare(Difference& difference, const double* values, const double* reference,
+             std::size_t count, const Tolerance& tolerance) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = values[i], expected = reference[i];
+    difference.finite = difference.finite && std::isfinite(value);
+    difference.reference_finite = difference.reference_finite && std::isfinite(expected);
+    if (same_bits(value, expected)) continue;
+    difference.identical = false;
+    const double away = distance(value, expected);
+    if (larger(away, difference.largest)) difference.largest = away;
+    const bool within = away <= tolerance.absolute + tolerance.relative * std::abs(expected);
+    difference.within = difference.within && within;
+  }
+}
+
+records::Equivalence check_promise(records::Equivalence promise,
+                                   const std::vector<Difference>& differences) {
+  if (const auto* blind =
+          find(differences, [](const auto& one) { return !one.reference_finite; })) {
+    promise.verdict = "not_checked";
+    promise.reason = "the reference case has " + std::string(kNotFinite) + blind->where +
+                     ": nothing can be told from it";
+    return promise;
+  }
+  const auto* wrong = worst(differences, promise.promise == "bit_identical");
+  promise.max_abs_difference = largest_of(differences);
+  promise.verdict = wrong == nullptr ? "held" : "broken";
+  if (wrong == nullptr) return promise;
+  promise.reason = wrong->finite ? "differs most in " + wrong->where : kNotFinite + wrong->where;
+  return promise;
+}
+
+records::Equivalence refute(records::Equivalence promise, const std::string& why) {
+  if (promise.promise == "bit_identical" && promise.verdict == "held") return promise;
+  promise.verdict = "broken";
+  promise.reason = why;
+  return promise;
+}
+
 namespace {
 
 // One line of JSON, then every parameter's bytes in its order.
@@ -24,7 +101,7 @@ nlohmann::json header_of(const std::vector<Parameter>& parameters,
                     {"dtype", c10::toString(parameter.tensor.scalar_type())},
                     {"bytes", parameter.tensor.nbytes()}});
   }
-  return {{"parameters", list}, {"losses", result::losses_to_json(losses)}};
+  return {{"parameters", list}, {"losses", records::losses_to_json(losses)}};
 }
 
 struct Reference {
@@ -35,7 +112,7 @@ struct Reference {
 Reference read_header(const std::string& line) {
   const nlohmann::json header = nlohmann::json::parse(line);
   const Fields fields(header);
-  return {header.at("parameters"), result::read_losses(fields)};
+  return {header.at("parameters"), records::read_losses(fields)};
 }
 
 // A parameter's values as doubles, which every floating dtype fits into.
@@ -67,13 +144,13 @@ Difference difference_of(const std::vector<double>& losses, const std::vector<do
   return difference;
 }
 
-result::Equivalence not_checked(result::Equivalence promise, const std::string& reason) {
+records::Equivalence not_checked(records::Equivalence promise, const std::string& reason) {
   promise.verdict = "not_checked";
   promise.reason = reason;
   return promise;
 }
 
-result::Equivalence broken(result::Equivalence promise, const std::string& reason) {
+records::Equivalence broken(records::Equivalence promise, const std::string& reason) {
   promise.verdict = "broken";
   promise.reason = reason;
   return promise;
@@ -100,9 +177,9 @@ void write_reference(const std::string& path, const std::vector<Parameter>& para
   throw std::runtime_error(path + ": the reference's parameters could not be written");
 }
 
-result::Equivalence compare_with_reference(const std::string& path, result::Equivalence promise,
-                                           const std::vector<Parameter>& parameters,
-                                           const std::vector<double>& losses) {
+records::Equivalence compare_with_reference(const std::string& path, records::Equivalence promise,
+                                            const std::vector<Parameter>& parameters,
+                                            const std::vector<double>& losses) {
   std::ifstream file(path, std::ios::binary);
   std::string line;
   if (!file || !std::getline(file, line))

@@ -4,16 +4,16 @@
 
 #include <optional>
 
-#include "result/job.h"
+#include "records/job.h"
 
 namespace peakbench::worker {
 
 // Every allocation traced over `steps` steps after build; writes the trace and fills the memory
 // record. Where it throws, `until_failure` has what an emulated card was asked for until then.
-result::WorkerResult run_memory_job(const result::Job& job,
-                                    std::optional<result::Emulation>& until_failure);
+records::WorkerResult run_memory_job(const records::Job& job,
+                                     std::optional<records::Emulation>& until_failure);
 
 // No tracer is ever installed: each step timed by itself after `warmup` steps.
-result::WorkerResult run_throughput_job(const result::Job& job);
+records::WorkerResult run_throughput_job(const records::Job& job);
 
 }  // namespace peakbench::worker

@@ -1,5 +1,5 @@
 // peakbench-worker JOB.json: runs one job of a case and writes its result. Started by `peakbench`.
-// peakbench-worker --serve: forks a worker for each job that it is asked for (process/serve.h).
+// peakbench-worker --serve: forks a worker for each job that it is asked for (host/serve.h).
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
@@ -11,28 +11,26 @@
 #include <utility>
 #include <vector>
 
-#include "device/preload.h"
-#include "errors/errors.h"
-#include "files/atomic_file.h"
+#include "base/atomic_file.h"
+#include "base/errors.h"
+#include "base/printable.h"
+#include "host/serve.h"
 #include "peakbench/errors.h"
-#include "process/serve.h"
-#include "result/torch_variables.h"
-#include "text/bounded_text.h"
+#include "recording/device.h"
+#include "records/torch_variables.h"
 #include "worker/fatal_signal.h"
-#include "worker/host_failure.h"
 #include "worker/jobs.h"
-#include "worker/no_effect.h"
-#include "worker/place.h"
+#include "worker/ledger.h"
 #include "worker/plugin_call.h"
+#include "worker/progress.h"
 #include "worker/setup.h"
-#include "worker/verdict.h"
 
 namespace {
 
 using namespace peakbench;
 
-result::WorkerResult failed(result::Status status, const std::string& reason) {
-  result::WorkerResult result;
+records::WorkerResult failed(records::Status status, const std::string& reason) {
+  records::WorkerResult result;
   result.status = status;
   result.reason = reason;
   return result;
@@ -45,11 +43,11 @@ std::string here() {
 }
 
 // Throws HostError for what the machine did, whoever threw it.
-result::WorkerResult measure(const result::Job& job,
-                             std::optional<result::Emulation>& until_failure) {
+records::WorkerResult measure(const records::Job& job,
+                              std::optional<records::Emulation>& until_failure) {
   try {
-    return job.mode == result::JobMode::kMemory ? worker::run_memory_job(job, until_failure)
-                                                : worker::run_throughput_job(job);
+    return job.mode == records::JobMode::kMemory ? worker::run_memory_job(job, until_failure)
+                                                 : worker::run_throughput_job(job);
   } catch (const std::exception& error) {
     if (const auto reason = worker::host_failure(error); !reason.empty())
       throw HostError(reason + here());
@@ -58,48 +56,48 @@ result::WorkerResult measure(const result::Job& job,
 }
 
 // The one place that catches what plugins throw.
-result::WorkerResult outcome_of(const result::Job& job,
-                                std::optional<result::Emulation>& until_failure) {
+records::WorkerResult outcome_of(const records::Job& job,
+                                 std::optional<records::Emulation>& until_failure) {
   try {
     return measure(job, until_failure);
   } catch (const HostError&) {
     throw;
   } catch (const Unsupported& error) {
-    return failed(result::Status::kUnsupported, error.what());
+    return failed(records::Status::kUnsupported, error.what());
   } catch (const OptionError& error) {
-    return failed(result::Status::kUnsupported, error.what());
+    return failed(records::Status::kUnsupported, error.what());
   } catch (const ConfigError& error) {
-    return failed(result::Status::kUnsupported, error.what());
+    return failed(records::Status::kUnsupported, error.what());
   } catch (const worker::NoEffect& error) {
-    return failed(result::Status::kNoEffect, error.what());
+    return failed(records::Status::kNoEffect, error.what());
   } catch (const PluginError& error) {
-    return failed(result::Status::kCrashed, error.what());
+    return failed(records::Status::kCrashed, error.what());
   } catch (const worker::PluginFailure& error) {
     const auto& owner = error.owner();
     const auto who =
         owner.id.empty() ? "LibTorch" : owner.path + ": " + owner.id + " threw in " + error.call();
-    return failed(result::Status::kCrashed, who + here() + ": " + error.what());
+    return failed(records::Status::kCrashed, who + here() + ": " + error.what());
   } catch (const TraceError& error) {
-    return failed(result::Status::kCrashed,
+    return failed(records::Status::kCrashed,
                   std::string("the trace does not add up (please report this): ") + error.what());
   } catch (const c10::OutOfMemoryError& error) {
-    return failed(result::Status::kOutOfMemory, error.what_without_backtrace());
+    return failed(records::Status::kOutOfMemory, error.what_without_backtrace());
   } catch (const c10::Error& error) {
-    return failed(result::Status::kCrashed,
+    return failed(records::Status::kCrashed,
                   "LibTorch" + here() + ": " + error.what_without_backtrace());
   } catch (const std::exception& error) {
     return failed(
-        result::Status::kCrashed,
+        records::Status::kCrashed,
         "the worker, or a plugin where it called nothing of it" + here() + ": " + error.what());
   } catch (...) {
-    return failed(result::Status::kCrashed,
+    return failed(records::Status::kCrashed,
                   "a plugin threw something that is no std::exception" + here());
   }
 }
 
 // A failure may rest on what an emulated card could not answer: the record has it, and the reason.
-result::WorkerResult run(const result::Job& job) {
-  std::optional<result::Emulation> until_failure;
+records::WorkerResult run(const records::Job& job) {
+  std::optional<records::Emulation> until_failure;
   auto outcome = outcome_of(job, until_failure);
   if (outcome.emulation || !until_failure) return outcome;
   outcome.emulation = std::move(until_failure);
@@ -111,7 +109,7 @@ result::WorkerResult run(const result::Job& job) {
 // `peakbench doctor` asks: can a tensor be made there?
 int try_device(const std::string& name) {
   try {
-    result::Job job;
+    records::Job job;
     job.device = name;
     const auto device = worker::make_device(job);
     const auto tensor = at::empty({1}, at::TensorOptions().device(device->torch_device()));
@@ -126,10 +124,10 @@ int try_device(const std::string& name) {
 }
 
 // Who started this process reads it at once and takes it away: it need not reach the disk.
-void write_result(const std::string& path, const result::WorkerResult& outcome) {
+void write_result(const std::string& path, const records::WorkerResult& outcome) {
   files::AtomicFile file(path);
   file.write(
-      result::to_json(outcome).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      records::to_json(outcome).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   constexpr bool kDurable = false;
   file.finish(kDurable);
 }
@@ -140,8 +138,8 @@ int run_job(const std::string& path) {
   worker::prepare_for_fatal_signals();
   try {
     std::ifstream file(path);
-    const result::Job job = result::job_from_json(nlohmann::json::parse(file));
-    result::WorkerResult outcome = run(job);
+    const records::Job job = records::job_from_json(nlohmann::json::parse(file));
+    records::WorkerResult outcome = run(job);
     outcome.reason = bounded(outcome.reason);  // what a plugin throws may have any length
     if (!outcome.reason.empty()) std::fprintf(stderr, "%s\n", outcome.reason.c_str());
     write_result(job.result_path, outcome);
@@ -165,8 +163,8 @@ int run_job(const std::string& path) {
 // autograd's engine and ATen's pool have threads or a process's identity, which a fork takes from
 // them.
 [[noreturn]] void serve_jobs() {
-  device::load_module_of(result::DeviceKind::kEmulated);
-  process::serve({device::why_not_forked, [](const std::vector<std::string>& arguments) {
+  recording::load_module_of(records::DeviceKind::kEmulated);
+  process::serve({recording::why_not_forked, [](const std::vector<std::string>& arguments) {
                     return run_job(arguments.at(0));
                   }});
 }
@@ -174,7 +172,7 @@ int run_job(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  result::forget_inherited_settings();
+  records::forget_inherited_settings();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() == 2 && arguments[0] == "--try-device") end(try_device(arguments[1]));
   if (arguments.size() != 1) {

@@ -5,26 +5,22 @@
 #include <cstdio>
 #include <optional>
 
-#include "errors/errors.h"
+#include "base/errors.h"
+#include "base/numbers.h"
 #include "peakbench/errors.h"
-#include "record/cpu_allocator.h"
-#include "record/operator_labels.h"
-#include "record/recorder.h"
-#include "result/case_files.h"
+#include "recording/cpu_allocator.h"
+#include "recording/operator_labels.h"
+#include "recording/recorder.h"
+#include "records/run_files.h"
 #include "trace/snapshot_export.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
-#include "units/bytes.h"
 #include "worker/engine.h"
 #include "worker/equivalence.h"
 #include "worker/jobs.h"
-#include "worker/place.h"
+#include "worker/ledger.h"
 #include "worker/progress.h"
-#include "worker/promise.h"
-#include "worker/record_observer.h"
 #include "worker/setup.h"
-#include "worker/step_work.h"
-#include "worker/verdict.h"
 
 namespace peakbench::worker {
 namespace {
@@ -38,9 +34,9 @@ std::int64_t peak_rss_bytes() {
 
 const char* word(trace::Phase phase) { return trace::to_string(phase); }
 
-result::OutOfMemory in_result(const record::OutOfMemory& failure,
-                              const std::optional<record::FailurePlace>& place) {
-  result::OutOfMemory known;
+records::OutOfMemory in_result(const recording::OutOfMemory& failure,
+                               const std::optional<recording::FailurePlace>& place) {
+  records::OutOfMemory known;
   known.requested_bytes = failure.requested_bytes;
   known.allocated_bytes = failure.allocated_bytes;
   known.limit_bytes = failure.limit_bytes;
@@ -55,7 +51,7 @@ result::OutOfMemory in_result(const record::OutOfMemory& failure,
   return known;
 }
 
-std::string in_words(const result::OutOfMemory& failure) {
+std::string in_words(const records::OutOfMemory& failure) {
   std::string words = "asked for " + gib_text(failure.requested_bytes) + " in " + failure.phase;
   if (!failure.module.empty()) words += ", " + failure.module;
   if (!failure.op.empty()) words += ", " + failure.op;
@@ -69,7 +65,7 @@ std::string in_words(const result::OutOfMemory& failure) {
 // The case's steps under the recorder.
 class TracedRun {
  public:
-  TracedRun(const result::Job& job, result::WorkerResult& result)
+  TracedRun(const records::Job& job, records::WorkerResult& result)
       : job_(job),
         result_(result),
         device_(make_device(job)),
@@ -78,9 +74,10 @@ class TracedRun {
     device_->trace(recorder_);
     name_workspaces_as_they_are_given();
     if (!device_->torch_device().is_cpu())
-      record::trace_cpu_allocator(recorder_, job.memory_limit_bytes, record::CpuMemory::kHost);
+      recording::trace_cpu_allocator(recorder_, job.memory_limit_bytes,
+                                     recording::CpuMemory::kHost);
     leave_out_own_work_of_values();
-    record::install_operator_labels(recorder_);
+    recording::install_operator_labels(recorder_);
     result_.environment = device_->environment();
   }
 
@@ -109,7 +106,7 @@ class TracedRun {
 
   // After a failure: what the card was asked for, and how far that can be relied on where
   // something of it is not known. Absent on other devices.
-  std::optional<result::Emulation> emulation_until_failure() const {
+  std::optional<records::Emulation> emulation_until_failure() const {
     auto emulation = device_->emulation();
     if (emulation && !(emulation->read_backs.empty() && emulation->refused_calls.empty()))
       emulation->verdict = verdict(job_, recorder_.peak_bytes(), Ended::kBadly);
@@ -136,7 +133,7 @@ class TracedRun {
   }
 
   void one_step(std::int64_t step) {
-    record::forget_sequence_numbers();
+    recording::forget_sequence_numbers();
     if (step > 0 && setup_.batches->changes())
       enter(trace::Phase::kForward, static_cast<std::int32_t>(step));
     const Batch& batch = setup_.batches->of_step(step);
@@ -181,7 +178,7 @@ class TracedRun {
   }
 
   void note_out_of_memory() {
-    result_.status = result::Status::kOutOfMemory;
+    result_.status = records::Status::kOutOfMemory;
     result_.out_of_memory =
         in_result(device_->last_out_of_memory(), recorder_.out_of_memory_place());
     result_.reason = in_words(*result_.out_of_memory);
@@ -205,8 +202,8 @@ class TracedRun {
   void note_emulation() {
     result_.emulation = emulation_until_failure();
     if (!result_.emulation || result_.emulation->refused_calls.empty()) return;
-    if (result_.status != result::Status::kOk) return;
-    result_.status = result::Status::kUnsupported;
+    if (result_.status != records::Status::kOk) return;
+    result_.status = records::Status::kUnsupported;
     result_.reason =
         "the emulated card does not emulate " + result_.emulation->refused_calls.front();
   }
@@ -214,7 +211,7 @@ class TracedRun {
   // Promises are checked where values are defined and results repeat: on the CPU.
   void judge() {
     if (job_.promise.promise.empty()) return;
-    result::Equivalence verdict = job_.promise;
+    records::Equivalence verdict = job_.promise;
     verdict.verdict = "not_checked";
     const auto& parameters = setup_.training->parameters();
     if (device_->emulated()) {
@@ -238,14 +235,14 @@ class TracedRun {
   }
 
   // On every device: which parameters had gradients and updates needs no values.
-  void refute_by_structure(result::Equivalence& verdict) const {
+  void refute_by_structure(records::Equivalence& verdict) const {
     if (is_reference(verdict) || verdict.promise == "different_problem") return;
     const auto why = setup_.training->unlike_baseline();
     if (!why.empty()) verdict = refute(std::move(verdict), why);
   }
 
   // Of no other case, whatever others are compared with it.
-  bool is_reference(const result::Equivalence& verdict) const {
+  bool is_reference(const records::Equivalence& verdict) const {
     return verdict.reference_case == job_.case_id ||
            (!job_.write_parameters_path.empty() && job_.read_parameters_path.empty());
   }
@@ -263,10 +260,10 @@ class TracedRun {
   void finish() {
     report({"write", 0, job_.steps, recorder_.allocated_bytes(), recorder_.peak_bytes()});
     const trace::Trace trace = recorder_.take();
-    if (job_.trace_path.empty() && result_.status != result::Status::kOk) return;
+    if (job_.trace_path.empty() && result_.status != records::Status::kOk) return;
     const auto lifetimes = lifetimes_of(trace);
     if (!job_.trace_path.empty()) write_files(trace, lifetimes);
-    if (result_.status != result::Status::kOk) return;
+    if (result_.status != records::Status::kOk) return;
     result_.memory = trace::summarise(trace, lifetimes);
     device_->check_peaks(*result_.memory);
     if (work_) result_.work = work_->work(trace);
@@ -292,13 +289,13 @@ class TracedRun {
   // The trace, and beside it the same for PyTorch's own tools.
   void write_files(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) const {
     trace::write_trace(trace, lifetimes, job_.trace_path);
-    trace::write_memory_snapshot(trace, lifetimes, result::snapshot_beside(job_.trace_path));
+    trace::write_memory_snapshot(trace, lifetimes, records::snapshot_beside(job_.trace_path));
   }
 
-  const result::Job& job_;
-  result::WorkerResult& result_;
-  std::unique_ptr<device::Device> device_;
-  record::Recorder recorder_;
+  const records::Job& job_;
+  records::WorkerResult& result_;
+  std::unique_ptr<recording::Device> device_;
+  recording::Recorder recorder_;
   RecordObserver observer_{recorder_};
   Setup setup_;
   std::optional<StepWorkCounter> work_;
@@ -306,10 +303,10 @@ class TracedRun {
 
 }  // namespace
 
-result::WorkerResult run_memory_job(const result::Job& job,
-                                    std::optional<result::Emulation>& until_failure) {
+records::WorkerResult run_memory_job(const records::Job& job,
+                                     std::optional<records::Emulation>& until_failure) {
   install_engine();
-  result::WorkerResult result;
+  records::WorkerResult result;
   // Never destroyed: allocators and record functions point into it until the process ends.
   auto* run = new TracedRun(job, result);
   try {

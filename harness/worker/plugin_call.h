@@ -1,18 +1,40 @@
-// Calls into plugins. Every call from the worker into a plugin's code goes through here, so that a
-// failure is told with the plugin and the call it came from.
 #pragma once
 
 #include <c10/util/Exception.h>
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "peakbench/errors.h"
-#include "worker/host_failure.h"
 
 namespace peakbench::worker {
+
+// What the machine did to this worker, told apart from what the case or a plugin did.
+
+// Why the machine is to blame, and what to do; empty where it is not. The machine's are: HostError,
+// memory that it did not give, and the system's errors that say something of it (a full disk, no
+// more threads).
+std::string host_failure(const std::exception& error);
+
+// Tells whoever started this worker, and ends it: needs neither disk nor much memory.
+[[noreturn]] void end_as_host_failure(const std::string& reason);
+
+// From now on a file size limit is an error of the write, and what ends a thread of a library by an
+// exception of the machine's ends the worker as above.
+void prepare_for_host_failures();
+
+// A part of a stack that did nothing: its case must not pass for one that used it.
+
+// The case's outcome is `no_effect`; the message names the part.
+struct NoEffect : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Calls into plugins. Every call from the worker into a plugin's code goes through here, so that a
+// failure is told with the plugin and the call it came from.
 
 // Whose code is called: the library and the id in it.
 struct Owner {
@@ -20,7 +42,7 @@ struct Owner {
 };
 
 // What a plugin's code threw, and where it was called. The innermost call is the one named; where
-// it failed on what another plugin had given it, the giver (blame.h). Without an owner: what
+// it failed on what another plugin had given it, the giver (counting.h). Without an owner: what
 // LibTorch threw where no plugin's code ran, although a plugin was around it.
 class PluginFailure : public std::runtime_error {
  public:
@@ -56,7 +78,7 @@ class CurrentCall {
 
 // Runs `function`, which calls `call` of `owner`. What it throws becomes a PluginFailure, but for
 // what says something of the case (Unsupported, OptionError, OutOfMemoryError) or of the machine
-// (host_failure.h), or names the plugin already.
+// (plugin_call.h), or names the plugin already.
 template <typename Function>
 auto call_plugin(const Owner& owner, const char* call, Function&& function) {
   const CurrentCall current(owner, call);

@@ -1,19 +1,48 @@
-// Progress for whoever started this worker: one JSON object a line on PEAKBENCH_PROGRESS_FD.
 #pragma once
 
-#include "result/job.h"
+#include <cstdint>
+#include <string>
+
+#include "records/job.h"
+#include "trace/trace.h"
 
 namespace peakbench::worker {
 
-// Never throws and never blocks the work for long: a reader that went away is forgotten.
-void report(const result::Progress& progress);
+// Progress for whoever started this worker: one JSON object a line on PEAKBENCH_PROGRESS_FD.
 
-// What the machine did, as the last line (result/job.h). May throw bad_alloc; the other one needs
+// Never throws and never blocks the work for long: a reader that went away is forgotten.
+void report(const records::Progress& progress);
+
+// What the machine did, as the last line (records/job.h). May throw bad_alloc; the other one needs
 // no memory.
 void report_host_failure(const std::string& reason);
 void report_host_failure_without_memory();
 
 // Where the lines go; -1: nowhere. May be asked in a signal handler once it was asked before.
 int progress_descriptor();
+
+// Where the worker is in its job, for messages.
+
+// Cheap enough for a timed step. `step` is 0-based, trace::kNone before the first one; `steps` is
+// how many there are, warm-up included.
+void set_place(trace::Phase phase, std::int64_t step, std::int64_t steps);
+
+// The same as numbers, for a signal handler.
+struct Place {
+  trace::Phase phase = trace::Phase::kBuild;
+  std::int64_t step = trace::kNone, steps = 0;
+};
+Place place_now();
+
+// A strategy changed this module of the model, by its path: the place of a failure says so.
+void note_changed_module(const std::string& module, const std::string& strategy);
+
+// Where the code was that an exception left, as far as it is known. Replaces what was noted before.
+void note_failure(const std::string& module, const std::string& op);
+
+// "step 2 of 3, backward, module heads.head, operator aten::addmm", and "module heads.head (changed
+// by lora)" where a strategy changed it; without what is not known,
+// empty before the first step. To be asked when something failed.
+std::string place_in_words();
 
 }  // namespace peakbench::worker

@@ -1,6 +1,6 @@
 // The slots of a recipe and its lists of wrappers, each with the manifest's word for it: what is
 // done with all of them (compared, counted, named) is written once, and a new one is a line here.
-// Words: manifest/vocabulary.h, which knows no recipe; a test holds the two together.
+// Words: planning/vocabulary.h, which knows no recipe; a test holds the two together.
 #pragma once
 
 #include <memory>

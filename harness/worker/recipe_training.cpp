@@ -10,10 +10,10 @@
 #include "worker/changes.h"
 #include "worker/contributions.h"
 #include "worker/engine.h"
+#include "worker/plugin_loader.h"
 #include "worker/recipe_members.h"
-#include "worker/step_passes.h"
-#include "worker/watched_rules.h"
-#include "worker/weights_on_demand.h"
+#include "worker/recipe_step.h"
+#include "worker/step_tally.h"
 
 namespace peakbench::worker {
 namespace {

@@ -9,11 +9,9 @@
 #include "peakbench/recipe.h"
 #include "trace/trace.h"
 #include "worker/code_place.h"
-#include "worker/loss_checks.h"
-#include "worker/micro_batches.h"
+#include "worker/engine.h"
+#include "worker/losses.h"
 #include "worker/plugin_call.h"
-#include "worker/saved_tensor_chain.h"
-#include "worker/state_names.h"
 #include "worker/step_tally.h"
 
 namespace peakbench::worker {

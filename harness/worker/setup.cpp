@@ -2,32 +2,163 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
-#include "device/registry.h"
-#include "errors/errors.h"
+#include "base/errors.h"
+#include "base/nearest.h"
 #include "peakbench/errors.h"
 #include "peakbench/unfilled.h"
-#include "record/dtype_words.h"
-#include "result/axes.h"
-#include "text/nearest.h"
+#include "recording/device.h"
+#include "recording/dtype_words.h"
+#include "records/axes.h"
 #include "worker/counted_recipe.h"
-#include "worker/loaded_libtorch.h"
-#include "worker/micro_batches.h"
+#include "worker/losses.h"
 #include "worker/plugin_loader.h"
-#include "worker/weights_on_demand.h"
 
 namespace peakbench::worker {
 namespace {
 
+trace::Role role_of(StorageRole role) {
+  switch (role) {
+    case StorageRole::kParameter:
+      return trace::Role::kParameter;
+    case StorageRole::kBuffer:
+      return trace::Role::kBuffer;
+    case StorageRole::kGradient:
+      return trace::Role::kGradient;
+    case StorageRole::kOptimizerState:
+      return trace::Role::kOptimizerState;
+    case StorageRole::kInput:
+      return trace::Role::kInput;
+    case StorageRole::kKept:
+      return trace::Role::kKept;
+  }
+  return trace::Role::kParameter;
+}
+
+}  // namespace
+
+void RecordObserver::name_modules(const torch::nn::Module& root) {
+  modules_[&root] = recorder_.intern_module("");
+  for (const auto& item : root.named_modules(std::string(), /*include_self=*/false))
+    modules_[item.value().get()] = recorder_.intern_module(item.key());
+}
+
+void RecordObserver::enter_module(const torch::nn::Module& module) {
+  const auto found = modules_.find(&module);
+  recorder_.enter_module(found == modules_.end() ? trace::kNone : found->second);
+}
+
+void RecordObserver::name_storage(const at::Tensor& tensor, StorageRole role,
+                                  const std::string& name) {
+  recorder_.name_storage(tensor, role_of(role), name);
+}
+
+namespace {
+
+// Throws std::logic_error. `name` is the tensor's, `samples` the input's.
+void check_named(const NamedTensor& one, std::int64_t samples) {
+  if (one.name.empty()) throw std::logic_error("a tensor of the batch has no name");
+  const std::string name = "the batch's tensor \"" + one.name + "\" ";
+  if (!one.tensor.defined()) throw std::logic_error(name + "is undefined; leave it out");
+  if (!one.per_sample || (one.tensor.dim() > 0 && one.tensor.size(0) == samples)) return;
+  throw std::logic_error(name +
+                         (one.tensor.dim() == 0 ? "is a scalar"
+                                                : "has " + std::to_string(one.tensor.size(0)) +
+                                                      " along its first dimension") +
+                         ", and the batch has " + std::to_string(samples) +
+                         " samples; say per_sample = false of one that is not split with them");
+}
+
+}  // namespace
+
+Batches::Batches(Model& model, Owner model_owner, const BatchShape& shape, std::uint64_t seed,
+                 bool changes, RecordObserver* observer)
+    : model_(model),
+      owner_(std::move(model_owner)),
+      shape_(shape),
+      seed_(seed),
+      changes_(changes),
+      observer_(observer) {
+  // Whatever the stack's transforms have drawn: every stack of a seed trains on one batch.
+  at::manual_seed(seed_);
+  batch_ = call_plugin(owner_, "make_batch", [&] {
+    Batch made = model_.make_batch(shape_);
+    check(made);
+    return made;
+  });
+  first_shape_ = batch_.input.sizes().vec();
+  name();
+}
+
+const Batch& Batches::of_step(std::int64_t step) {
+  if (step == 0 || (!changes_ && step > 1)) return batch_;
+  const bool gives_up_first = changes_ && !model_.keeps_batch_until_next();
+  if (gives_up_first) batch_ = {};
+  auto next = make_next(step);
+  if (next && !changes_)
+    throw PluginError(owner_.path + ": " + owner_.id +
+                      " makes another batch for the second step, which its manifest does not "
+                      "declare: put \"changes_batch\" into \"facts\" of plugin.json");
+  if (!next && changes_)
+    throw PluginError(owner_.path + ": " + owner_.id +
+                      " declares changes_batch and makes no batch for step " +
+                      std::to_string(step + 1) + ": next_batch returned none");
+  if (!next) return batch_;
+  batch_ = std::move(*next);
+  shapes_differ_ = shapes_differ_ || batch_.input.sizes().vec() != first_shape_;
+  name();
+  return batch_;
+}
+
+std::optional<Batch> Batches::make_next(std::int64_t step) {
+  // Whatever the steps have drawn. One that makes no batches draws as if this were not here.
+  if (changes_) at::manual_seed(seed_ + static_cast<std::uint64_t>(step));
+  return call_plugin(owner_, "next_batch", [&] {
+    auto made = model_.next_batch(step, shape_);
+    if (made) check(*made);
+    return made;
+  });
+}
+
+void Batches::check(const Batch& batch) const {
+  if (!batch.input.defined() || batch.input.dim() == 0)
+    throw std::logic_error("the batch has no input with a first dimension of samples");
+  const std::int64_t samples = batch.input.size(0);
+  if (!first_shape_.empty() && samples != first_shape_[0])
+    throw std::logic_error("it makes " + std::to_string(samples) +
+                           " samples, and the first batch has " + std::to_string(first_shape_[0]) +
+                           "; lengths may differ from step to step, the number of samples may not");
+  std::set<std::string> names{"input", "target"};
+  for (const NamedTensor& one : batch.named) {
+    check_named(one, samples);
+    if (!names.insert(one.name).second)
+      throw std::logic_error("the batch has two tensors of the name \"" + one.name + "\"");
+  }
+}
+
+void Batches::name() const {
+  if (observer_ == nullptr) return;
+  observer_->name_storage(batch_.input, StorageRole::kInput, "input");
+  observer_->name_storage(batch_.target, StorageRole::kInput, "target");
+  for (const NamedTensor& one : batch_.named)
+    observer_->name_storage(one.tensor, StorageRole::kInput, one.name);
+}
+
+namespace {
+
 // Weights have fewer dtypes than there are words for: those of the axis.
 at::ScalarType weights_dtype(const std::string& word) {
-  const auto& axis = result::row_of(result::Axis::kDtype);
-  result::Setting setting;
+  const auto& axis = records::row_of(records::Axis::kDtype);
+  records::Setting setting;
   axis.parse(axis.name, word, axis, setting);
-  return record::dtype_from_word(setting.dtype).value();
+  return recording::dtype_from_word(setting.dtype).value();
 }
 
 // On the CPU. A training of what happened to be there has its peak, and losses that mean nothing.
@@ -41,8 +172,8 @@ void need_filled(const torch::nn::Module& module, const Owner& owner) {
 }
 
 // With the options of its manifest: others may make another number.
-void need_parameter_count(const torch::nn::Module& module, const manifest::Entry& manifest,
-                          const result::PluginUse& use) {
+void need_parameter_count(const torch::nn::Module& module, const planning::Entry& manifest,
+                          const records::PluginUse& use) {
   if (!use.selection.options.empty() || manifest.parameters == 0) return;
   std::set<const at::TensorImpl*> met;  // what modules share counts once
   std::int64_t count = 0;
@@ -93,11 +224,11 @@ std::vector<std::pair<std::string, bool>> trainable(Model& model) {
   return found;
 }
 
-void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) {
+void apply_strategy(const records::PluginUse& use, Recipe& recipe, Setup& setup) {
   const LoadedStrategy loaded = load_strategy(use);
   const Owner owner = owner_of(use);
   setup.options.push_back({use, loaded.context.options});
-  const auto steps = manifest::period_of(loaded.manifest, use.options);
+  const auto steps = planning::period_of(loaded.manifest, use.options);
   if (loaded.manifest.period && (!setup.period || steps > setup.period->steps))
     setup.period = {owner.id, steps};
   const Recipe before = recipe;
@@ -110,12 +241,12 @@ void apply_strategy(const result::PluginUse& use, Recipe& recipe, Setup& setup) 
   setup.contributions->take(owner, loaded.manifest, before, recipe);
 }
 
-bool has_fact(const manifest::Entry& model, const std::string& fact) {
+bool has_fact(const planning::Entry& model, const std::string& fact) {
   return std::ranges::find(model.facts, fact) != model.facts.end();
 }
 
 // As the plan has it; a job may be anybody's.
-void need_same_steps(const manifest::Entry& model, const Contributions& contributions) {
+void need_same_steps(const planning::Entry& model, const Contributions& contributions) {
   if (!contributions.has_capability("replays_steps")) return;
   for (const char* fact : {"changes_batch", "decides_on_host"})
     if (has_fact(model, fact))
@@ -124,7 +255,7 @@ void need_same_steps(const manifest::Entry& model, const Contributions& contribu
 }
 
 // As the plan has it, of manifests that say so; a job may be anybody's.
-void need_parts_that_add_up(const manifest::Entry& manifest, Model& model) {
+void need_parts_that_add_up(const planning::Entry& manifest, Model& model) {
   if (manifest.loss == "whole_batch")
     throw Unsupported("the loss of " + manifest.id +
                       " is of the whole batch, which micro-batches do not add up to");
@@ -135,15 +266,15 @@ void need_parts_that_add_up(const manifest::Entry& manifest, Model& model) {
 
 }  // namespace
 
-std::unique_ptr<device::Device> make_device(const result::Job& job) {
+std::unique_ptr<recording::Device> make_device(const records::Job& job) {
   if (job.threads > 0) at::set_num_threads(static_cast<int>(job.threads));
-  auto device = device::make_device(
-      {result::device_from(job.device), job.device_options, job.allocator, job.memory_limit_bytes});
+  auto device = recording::make_device({records::device_from(job.device), job.device_options,
+                                        job.allocator, job.memory_limit_bytes});
   check_loaded_libtorch();
   return device;
 }
 
-void make_setup(const result::Job& job, const device::Device& device, RecordObserver* observer,
+void make_setup(const records::Job& job, const recording::Device& device, RecordObserver* observer,
                 Setup& setup) {
   at::manual_seed(job.seed);
   const auto options =
@@ -162,7 +293,7 @@ void make_setup(const result::Job& job, const device::Device& device, RecordObse
 
   setup.contributions = std::make_unique<Contributions>();
   Recipe recipe;
-  for (const result::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, setup);
+  for (const records::PluginUse& use : job.strategy_plugins) apply_strategy(use, recipe, setup);
   if (recipe.micro_batches > 1) {
     micro_batch_sizes(job.batch_size, recipe.micro_batches);
     need_parts_that_add_up(loaded.manifest, *setup.model);

@@ -1,17 +1,43 @@
-// What each step did to each trained parameter, whatever the values: did backward give it a
-// gradient, was it updated from that, how often. The baseline hands every gradient to one update.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "peakbench/observer.h"
+#include "peakbench/recipe.h"
 #include "peakbench/update_rule.h"
 
 namespace peakbench::worker {
+
+// The optimizer's state under its parameters' names, for the tracer.
+
+class StateNames {
+ public:
+  explicit StateNames(const std::vector<Parameter>& parameters);
+
+  // Names the state tensors that exist now, as `encoder.ln.weight.exp_avg`. To be asked wherever
+  // state may have been made or moved: a name stays with the allocation, and does not follow the
+  // values.
+  void name(UpdateRule& rule, Observer& observer) const;
+  // Only that of the parameters just updated, and what belongs to no parameter. With the step fused
+  // into backward this is called once a parameter: no text is made for the others. Learns the names
+  // of what stands in for the model's parameters.
+  void name(UpdateRule& rule, const std::vector<Parameter>& updated, Observer& observer);
+
+ private:
+  std::string name_of(const at::Tensor& parameter, const std::string& state) const;
+
+  std::unordered_map<const at::TensorImpl*, std::string> owners_;
+};
+
+// What each step did to each trained parameter, whatever the values: did backward give it a
+// gradient, was it updated from that, how often. The baseline hands every gradient to one update.
 
 // What steps may do otherwise than the baseline's because a strategy that says so (it trains a
 // different problem) has that part of the recipe: the reference does the same then.
@@ -78,6 +104,44 @@ class StepTally {
   std::unordered_map<const at::TensorImpl*, std::size_t> index_;
   std::int64_t micro_batches_ = 1, step_ = 0, pass_ = 0, passes_in_step_ = 0;
   std::string unlike_baseline_, unlike_first_pass_;
+};
+
+// Rules around others that tell the worker what goes through them.
+
+// Names a rule's state as soon as it has updated, before what is around it moves the state on.
+class NamedRule final : public UpdateRule {
+ public:
+  NamedRule(std::shared_ptr<UpdateRule> inner, StateNames names)
+      : inner_(std::move(inner)), names_(std::move(names)) {}
+
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    inner_->update(parameters, grouping);
+    names_.name(*inner_, parameters, *observer());
+  }
+  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
+
+ private:
+  std::shared_ptr<UpdateRule> inner_;
+  StateNames names_;  // learns what stands in for the parameters at this depth
+};
+
+// The recipe's own rule, inside of all wrappers, as the tally sees it.
+class TalliedRule final : public UpdateRule {
+ public:
+  TalliedRule(std::shared_ptr<UpdateRule> inner, StepTally& tally)
+      : inner_(std::move(inner)), tally_(tally) {}
+
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    tally_.note_rule(parameters);
+    inner_->update(parameters, grouping);
+  }
+  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
+
+ private:
+  std::shared_ptr<UpdateRule> inner_;
+  StepTally& tally_;  // the training's
 };
 
 }  // namespace peakbench::worker

@@ -1,12 +1,11 @@
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
-#include "errors/errors.h"
-#include "result/step_times.h"
+#include "base/errors.h"
+#include "records/case.h"
 #include "trace/lifetimes.h"
 #include "worker/engine.h"
 #include "worker/jobs.h"
-#include "worker/place.h"
 #include "worker/progress.h"
 #include "worker/setup.h"
 
@@ -21,7 +20,7 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 };
 
 // `number` counts warm-up steps too.
-std::int64_t timed_step(const result::Job& job, const Setup& setup, device::Timing& device,
+std::int64_t timed_step(const records::Job& job, const Setup& setup, recording::Timing& device,
                         std::int64_t number) {
   const std::int64_t steps = job.warmup + job.steps;
   const Batch& batch = setup.batches->of_step(number);
@@ -30,8 +29,8 @@ std::int64_t timed_step(const result::Job& job, const Setup& setup, device::Timi
   });
 }
 
-std::vector<std::int64_t> time_steps(const result::Job& job, const Setup& setup,
-                                     device::Timing& device) {
+std::vector<std::int64_t> time_steps(const records::Job& job, const Setup& setup,
+                                     recording::Timing& device) {
   std::vector<std::int64_t> times;
   const auto loop = [&](benchmark::State& state) {
     for (auto _ : state) {
@@ -50,7 +49,7 @@ std::vector<std::int64_t> time_steps(const result::Job& job, const Setup& setup,
 
 }  // namespace
 
-result::WorkerResult run_throughput_job(const result::Job& job) {
+records::WorkerResult run_throughput_job(const records::Job& job) {
   install_engine();
   const auto device = make_device(job);
   if (!device->why_not_timed().empty())
@@ -64,10 +63,10 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
     timed_step(job, setup, *device, i);
   }
 
-  result::Throughput throughput;
+  records::Throughput throughput;
   throughput.step_times_ns = time_steps(job, setup, *device);
   need_effects(setup, job.warmup + job.steps);
-  throughput.step_ns = result::step_times_of(throughput.step_times_ns);
+  throughput.step_ns = records::step_times_of(throughput.step_times_ns);
   throughput.clock = device->clock();
   throughput.threads = at::get_num_threads();
   const double seconds = static_cast<double>(throughput.step_ns.median) * 1e-9;
@@ -77,7 +76,7 @@ result::WorkerResult run_throughput_job(const result::Job& job) {
     throughput.tokens_per_second =
         static_cast<double>(job.batch_size * *job.sequence_length) / seconds;
   }
-  result::WorkerResult result;
+  records::WorkerResult result;
   result.throughput = std::move(throughput);
   result.settings = device->settings();
   result.settings.update(device->state());

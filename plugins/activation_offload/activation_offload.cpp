@@ -1,9 +1,198 @@
-// Activation offloading: what backward needs waits in the host's memory.
-#include "copies.h"
-#include "overlapped_copies.h"
+#include "activation_offload.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
 #include "peakbench/plugin.h"
 
 namespace peakbench::activation_offload {
+namespace {
+
+class OnHost : public SavedTensor {
+ public:
+  OnHost(at::Tensor host, at::Device device, bool pinned)
+      : host_(std::move(host)), device_(device), pinned_(pinned) {}
+
+  at::Tensor unpack() override {
+    return host_.to(host_.options().device(device_), /*non_blocking=*/pinned_);
+  }
+
+ private:
+  at::Tensor host_;
+  at::Device device_;
+  bool pinned_;
+};
+
+at::TensorOptions on_host(const at::Tensor& tensor, bool pin_memory) {
+  const bool pinned = pin_memory && !tensor.is_cpu();
+  return at::TensorOptions(tensor.dtype()).device(at::kCPU).pinned_memory(pinned);
+}
+
+}  // namespace
+
+bool Choice::takes(const at::Tensor& tensor, bool is_weight) const {
+  return !is_weight && static_cast<std::int64_t>(tensor.nbytes()) >= min_bytes;
+}
+
+at::Tensor host_memory_like(const at::Tensor& tensor, bool pin_memory) {
+  return at::empty_like(tensor, on_host(tensor, pin_memory));
+}
+
+std::shared_ptr<SavedTensor> Copies::pack(const at::Tensor& tensor, const SavedTensorFacts& facts) {
+  if (!choice_.takes(tensor, facts.is_weight)) return nullptr;
+  at::Tensor host = host_memory_like(tensor, choice_.pin_memory);
+  host.copy_(tensor);
+  return std::make_shared<OnHost>(std::move(host), tensor.device(), choice_.pin_memory);
+}
+
+std::shared_ptr<SavedTensor> SaveOnCpu::pack(const at::Tensor& tensor, const SavedTensorFacts&) {
+  at::Tensor host = at::empty(tensor.sizes(), on_host(tensor, pin_memory_));
+  host.copy_(tensor);
+  return std::make_shared<OnHost>(std::move(host), tensor.device(), pin_memory_);
+}
+
+namespace {
+
+namespace autograd = torch::autograd;
+
+c10::Event record(const c10::Stream& stream) {
+  c10::Event event(stream.device_type());
+  event.record(stream);
+  return event;
+}
+
+// `waiting` goes on when `other` has done what it was given so far.
+void wait(const c10::Stream& waiting, const c10::Stream& other) { record(other).block(waiting); }
+
+class OnItsWay : public SavedTensor {
+ public:
+  OnItsWay(std::shared_ptr<OverlappedCopies> copies, std::int64_t id, at::Tensor host)
+      : copies_(std::move(copies)), id_(id), host_(std::move(host)) {}
+  at::Tensor unpack() override { return copies_->bring_back(id_, host_); }
+
+ private:
+  std::shared_ptr<OverlappedCopies> copies_;
+  std::int64_t id_;
+  at::Tensor host_;
+};
+
+class AfterNode : public autograd::FunctionPostHook {
+ public:
+  using Function = std::function<void(const autograd::variable_list& outputs)>;
+  explicit AfterNode(Function function) : function_(std::move(function)) {}
+  autograd::variable_list operator()(const autograd::variable_list& outputs,
+                                     const autograd::variable_list&) override {
+    function_(outputs);
+    return outputs;
+  }
+
+ private:
+  Function function_;
+};
+
+}  // namespace
+
+OverlappedCopies::OverlappedCopies(const Choice& choice, at::Device device, std::int64_t overlap)
+    : choice_(choice),
+      device_(device),
+      overlap_(overlap),
+      copying_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)) {}
+
+c10::Stream OverlappedCopies::computing() const {
+  return c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+}
+
+std::shared_ptr<SavedTensor> OverlappedCopies::pack(const at::Tensor& tensor,
+                                                    const SavedTensorFacts& facts) {
+  const std::int64_t id = next_id_++;
+  if (tensor.device() != device_ || !choice_.takes(tensor, facts.is_weight)) return nullptr;
+  release_outgoing_before(id - overlap_ + 1);
+  wait(copying_, computing());
+  const c10::StreamGuard on_its_stream(copying_);
+  at::Tensor host = host_memory_like(tensor, choice_.pin_memory);
+  host.copy_(tensor, /*non_blocking=*/true);
+  outgoing_.push_back({id, tensor, record(copying_)});
+  return std::make_shared<OnItsWay>(shared_from_this(), id, std::move(host));
+}
+
+void OverlappedCopies::release_outgoing_before(std::int64_t id) {
+  while (!outgoing_.empty() && outgoing_.front().id < id) {
+    outgoing_.front().copied.block(computing());
+    outgoing_.pop_front();
+  }
+}
+
+at::Tensor OverlappedCopies::bring_back(std::int64_t id, const at::Tensor& host) {
+  begin_node();
+  const auto still_here = std::find_if(outgoing_.begin(), outgoing_.end(),
+                                       [&](const Outgoing& one) { return one.id == id; });
+  if (still_here != outgoing_.end()) return still_here->tensor;
+  at::Tensor tensor;
+  {
+    const c10::StreamGuard on_its_stream(copying_);
+    tensor = host.to(host.options().device(device_), /*non_blocking=*/true);
+  }
+  wait(computing(), copying_);
+  incoming_.push_back({tensor, std::nullopt});
+  return tensor;
+}
+
+// Once for each node that reads something, and once for each backward.
+void OverlappedCopies::begin_node() {
+  const auto self = shared_from_this();
+  const int pass = autograd::get_current_graph_task_id();
+  if (pass != backward_pass_) {
+    backward_pass_ = pass;
+    node_ = nullptr;
+    autograd::Engine::get_default_engine().queue_callback([self] { self->backward_has_run(); });
+  }
+  const auto node = autograd::get_current_node();
+  if (node.get() == node_) return;
+  node_ = node.get();
+  std::move(incoming_.begin(), incoming_.end(), std::back_inserter(earlier_));
+  incoming_.clear();
+  node->add_post_hook(std::make_unique<AfterNode>(
+      [self](const autograd::variable_list& outputs) { self->node_has_run(outputs); }));
+}
+
+void OverlappedCopies::node_has_run(const std::vector<at::Tensor>& outputs) {
+  const auto passed_on = [&](const Incoming& one) {
+    const bool is = std::any_of(outputs.begin(), outputs.end(), [&](const at::Tensor& output) {
+      return output.defined() && output.is_alias_of(one.tensor);
+    });
+    // Who reads it next is not known: the allocator is told to wait for the whole stream.
+    if (is) one.tensor.record_stream(computing());
+    return is;
+  };
+  node_ = nullptr;
+  std::erase_if(incoming_, passed_on);
+  for (Incoming& one : incoming_) one.read = record(computing());
+  release_outgoing_before(next_id_);
+  release(earlier_);
+}
+
+void OverlappedCopies::release(std::vector<Incoming>& tensors) const {
+  for (Incoming& one : tensors)
+    if (one.read) one.read->block(copying_);
+  tensors.clear();
+}
+
+void OverlappedCopies::backward_has_run() {
+  release(earlier_);
+  release(incoming_);
+  node_ = nullptr;
+}
+
+// Activation offloading: what backward needs waits in the host's memory.
+
 namespace {
 
 std::shared_ptr<SavedTensorHooks> hooks_of(const StrategyContext& context, Model& model) {

@@ -1,16 +1,75 @@
 #include "frame.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Generator.h>
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <algorithm>
+#include <mutex>
 #include <sstream>
 #include <stdexcept>
 
+#include "peakbench/device_graph.h"
 #include "peakbench/errors.h"
 #include "peakbench/observer.h"
 
 namespace peakbench::checkpointing {
+
+AutocastState AutocastState::of(at::DeviceType device) {
+  return {device, at::autocast::is_autocast_enabled(device),
+          at::autocast::is_autocast_cache_enabled(), at::autocast::get_autocast_dtype(device)};
+}
+
+void AutocastState::restore() const {
+  at::autocast::set_autocast_enabled(device, enabled);
+  at::autocast::set_autocast_dtype(device, dtype);
+  at::autocast::set_autocast_cache_enabled(cache_enabled);
+}
+
+AutocastScope::AutocastScope(const std::vector<AutocastState>& states) {
+  for (const AutocastState& state : states) {
+    outer_.push_back(AutocastState::of(state.device));
+    state.restore();
+    at::autocast::increment_nesting();
+  }
+}
+
+AutocastScope::~AutocastScope() {
+  while (!outer_.empty()) {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    outer_.back().restore();
+    outer_.pop_back();
+  }
+}
+
+namespace {
+
+at::Tensor state_of(at::Device device) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+}  // namespace
+
+RandomState RandomState::of(const std::vector<at::Device>& devices) {
+  RandomState state;
+  state.states_.emplace_back(at::kCPU, state_of(at::kCPU));
+  for (const at::Device device : devices) state.states_.emplace_back(device, state_of(device));
+  return state;
+}
+
+void RandomState::restore() const {
+  for (const auto& [device, state] : states_) {
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_state(state);
+  }
+  random_state_restored();
+}
+
 namespace {
 
 // Ends the second run. Not a std::exception: nothing between here and there may take it for an

@@ -1,3 +1,77 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "kept_outputs.h"
+#include "peakbench/model.h"
+#include "peakbench/saved_tensor_hooks.h"
+
+namespace peakbench::checkpointing {
+
+// Autocast as it was in forward. It is state of a thread, and backward may run on another.
+
+// What torch.amp.autocast sets for one type of device.
+struct AutocastState {
+  at::DeviceType device;
+  bool enabled, cache_enabled;
+  at::ScalarType dtype;
+
+  static AutocastState of(at::DeviceType device);
+  void restore() const;
+};
+
+// Puts states in place, and those found there back when destroyed; leaving the outermost autocast
+// empties its cache of cast weights. torch/amp/autocast_mode.py
+class AutocastScope {
+ public:
+  explicit AutocastScope(const std::vector<AutocastState>& states);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  std::vector<AutocastState> outer_;
+};
+
+// The state of the random generators a block may draw from, so that its second run draws the same
+// numbers.
+
+// The CPU's generator and those of `devices`. A state is a tensor on the CPU: 5056 bytes for the
+// CPU's Mersenne Twister, 16 for a CUDA device. torch.get_rng_state, torch/utils/checkpoint.py:
+// get_device_states
+class RandomState {
+ public:
+  static RandomState of(const std::vector<at::Device>& devices);
+  void restore() const;
+
+ private:
+  std::vector<std::pair<at::Device, at::Tensor>> states_;
+};
+
+// Puts a state in place, and the one found there back when destroyed. torch.random.fork_rng
+class ForkedRandomState {
+ public:
+  ForkedRandomState(const RandomState& state, const std::vector<at::Device>& devices)
+      : outer_(RandomState::of(devices)) {
+    state.restore();
+  }
+  ~ForkedRandomState() { outer_.restore(); }
+  ForkedRandomState(const ForkedRandomState&) = delete;
+  ForkedRandomState& operator=(const ForkedRandomState&) = delete;
+
+ private:
+  RandomState outer_;
+};
+
 // One run of checkpointed blocks, one or several in a row: what their second run needs, and which
 // tensors it must bring back.
 //
@@ -10,23 +84,6 @@
 // holder of the same position, and the run stops, by an exception, once the last holder has its
 // tensor. A holder gives its tensor away when unpacked, so that it is freed as early as it could
 // be.
-#pragma once
-
-#include <torch/csrc/autograd/saved_variable.h>
-
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <vector>
-
-#include "autocast_state.h"
-#include "kept_outputs.h"
-#include "peakbench/model.h"
-#include "peakbench/saved_tensor_hooks.h"
-#include "random_state.h"
-
-namespace peakbench::checkpointing {
 
 class Frame;
 

@@ -1,10 +1,106 @@
-// GaLore: optimizer state of low rank, weights of full rank.
+#include "galore.h"
+
+#include <ATen/ATen.h>
+
 #include <algorithm>
 
-#include "low_rank_updates.h"
+#include "peakbench/observer.h"
 #include "peakbench/plugin.h"
 
 namespace peakbench::galore {
+
+Projection::Projection(const at::Tensor& matrix, std::int64_t rank)
+    : rows_(matrix.size(0)), columns_(matrix.size(1)), rank_(rank), from_left_(rows_ < columns_) {}
+
+std::vector<std::int64_t> Projection::low_rank_shape() const {
+  return from_left_ ? std::vector{rank_, columns_} : std::vector{rows_, rank_};
+}
+
+void Projection::fit(const at::Tensor& gradient) {
+  const auto [left, values, right] =
+      at::linalg_svd(gradient.to(at::kFloat), /*full_matrices=*/false);
+  const at::Tensor leading = from_left_ ? left.narrow(1, 0, rank_) : right.narrow(0, 0, rank_);
+  vectors = leading.to(gradient.scalar_type(), /*non_blocking=*/false, /*copy=*/true,
+                       at::MemoryFormat::Contiguous);
+}
+
+at::Tensor Projection::project(const at::Tensor& gradient) const {
+  return from_left_ ? at::matmul(vectors.t(), gradient) : at::matmul(gradient, vectors.t());
+}
+
+at::Tensor Projection::back(const at::Tensor& low_rank) const {
+  return from_left_ ? at::matmul(vectors, low_rank) : at::matmul(low_rank, vectors);
+}
+
+namespace {
+
+at::Tensor nothing_like(const at::Tensor& tensor) {
+  return at::empty({0}, tensor.options().requires_grad(false));
+}
+
+}  // namespace
+
+bool is_projected(const Parameter& parameter, const GaloreOptions& options) {
+  const at::Tensor& matrix = parameter.tensor;
+  if (matrix.dim() != 2 || std::min(matrix.size(0), matrix.size(1)) <= options.rank) return false;
+  return std::any_of(options.blocks.begin(), options.blocks.end(), [&](const std::string& block) {
+    return parameter.name.starts_with(block + ".");
+  });
+}
+
+LowRankUpdates::LowRankUpdates(std::shared_ptr<UpdateRule> inner, GaloreOptions options)
+    : inner_(std::move(inner)), options_(std::move(options)) {}
+
+void LowRankUpdates::update(const std::vector<Parameter>& parameters, KernelGrouping grouping) {
+  std::vector<Parameter> given, projected;
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.tensor.grad().defined()) continue;
+    const bool projects = is_projected(parameter, options_);
+    if (projects) projected.push_back(parameter);
+    given.push_back(projects ? project(parameter) : parameter);
+  }
+  inner_->update(given, grouping);
+  for (const Parameter& parameter : projected) project_back(parameter);
+}
+
+// The gradient goes; what is left of it is of low rank.
+Parameter LowRankUpdates::project(const Parameter& parameter) {
+  LowRank& matrix = low_rank_of(parameter.tensor);
+  at::Tensor& gradient = parameter.tensor.mutable_grad();
+  if (matrix.updates++ % options_.update_gap == 0) matrix.projection.fit(gradient);
+  matrix.tensor.mutable_grad() = matrix.projection.project(gradient);
+  gradient.reset();
+  if (observer() != nullptr)
+    observer()->name_storage(matrix.tensor.grad(), StorageRole::kGradient, parameter.name);
+  matrix.tensor.set_data(at::zeros_like(matrix.tensor.grad()));
+  return {parameter.name, matrix.tensor};
+}
+
+void LowRankUpdates::project_back(const Parameter& parameter) {
+  LowRank& matrix = low_rank_of(parameter.tensor);
+  const at::Tensor change = matrix.projection.back(matrix.tensor);
+  parameter.tensor.add_(change, options_.scale);
+  matrix.tensor.set_data(nothing_like(parameter.tensor));
+  matrix.tensor.mutable_grad().reset();
+}
+
+LowRank& LowRankUpdates::low_rank_of(const at::Tensor& parameter) {
+  return matrices_.of(parameter, [&] {
+    return LowRank{nothing_like(parameter), Projection(parameter, options_.rank)};
+  });
+}
+
+void LowRankUpdates::visit_state(const StateVisitor& visit) {
+  matrices_.visit_inner(*inner_, visit);
+  for (auto& [parameter, matrix] : matrices_)
+    if (matrix.projection.vectors.defined())
+      visit(parameter, "projection", matrix.projection.vectors);
+}
+
+void LowRankUpdates::forget(const at::Tensor& parameter) { matrices_.forget(*inner_, parameter); }
+
+// GaLore: optimizer state of low rank, weights of full rank.
+
 namespace {
 
 class ProjectGradients : public UpdateRuleWrapper {

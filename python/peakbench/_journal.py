@@ -1,4 +1,4 @@
-"""What fills a peak of this process, out of the journal that the tracer writes (harness/tracer/journal_format.h): by line, module and category.
+"""What fills a peak of this process, out of the journal that the tracer writes (harness/recording/journal.h): by line, module and category.
 
 Read only when it is asked for. Totals are PyTorch's own; this says what they consist of.
 """
@@ -18,7 +18,7 @@ _TEXT, _SPACE, _FRAME, _EVENT, _WHERE, _NAME = 0, 1, 2, 3, 4, 7  # Tag
 _ALLOC, _FREE, _FREE_REQUESTED = 0, 1, 2  # EventKind
 _ROLES = ("parameter", "buffer", "gradient", "optimizer state", "input", "workspace", "kept", "communication")
 _UNNAMED = "activation or temporary"
-# harness/tracer/journal_writer.cpp: what it grows by, and where it ends if nobody says so.
+# harness/recording/journal.cpp: what it grows by, and where it ends if nobody says so.
 _WINDOW_BYTES, _MOST_BYTES = 4 << 20, 16 << 30
 FULL = (
     "the recording of this process is full, so that the lines that fill the peak are not known: `peakbench trace -- python3 ...` records "

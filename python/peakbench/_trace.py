@@ -17,7 +17,7 @@ _TABLES = {
 _ALIVE = """SELECT e.block_bytes, e.requested_bytes, a.category, e.phase, e.module, e.operator, a.name FROM peaks k
             JOIN allocations a ON a.event <= k.event AND a.last_event > k.event JOIN events e ON e.id = a.event AND e.space = k.space
             WHERE k.space = (SELECT own_space FROM trace) ORDER BY e.block_bytes DESC, a.event"""
-# Of a file, as harness/sqlite/budget.cpp has it: thirty times what a whole reading needs.
+# Of a file, as harness/base/database.cpp has it: thirty times what a whole reading needs.
 _OPERATIONS, _EACH, _BYTES_FOR_EACH = 100_000_000, 10_000, 310
 _ROWS, _LEAST_BYTES_OF_ROW = 10_000, 4
 _BYTES, _READINGS = 16_000_000, 8

@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from peakbench import _objects
 from peakbench._objects import Found, Refused
 
-# Set by the worker of a case on the CPU (harness/program/case_worker.cpp): where losses and parameters are left.
+# Set by the worker of a case on the CPU (harness/programs/internal_commands.cpp): where losses and parameters are left.
 TRAINED_VARIABLE = "PEAKBENCH_TRAINED"
 
 

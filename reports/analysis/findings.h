@@ -1,16 +1,43 @@
-// What looks like a mistake in a program's memory, one function a kind. For the room's own use.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "reports/analysis/line_names.h"
-#include "reports/analysis/steps.h"
 #include "reports/analysis/why.h"
+#include "trace/lifetimes.h"
 #include "trace/maxima.h"
 
 namespace peakbench::analysis {
+
+// Where the steps of a trace that count begin, in order. For the room's own use.
+
+class Steps {
+ public:
+  explicit Steps(const trace::Trace& trace);
+
+  std::size_t count() const { return begins_.size(); }
+  std::uint64_t begin(std::size_t index) const { return begins_[index]; }
+  std::int32_t number(std::size_t index) const { return numbers_[index]; }
+  std::optional<std::size_t> index_of(std::int32_t step) const;
+
+  // The first step that begins after this event; count() where none does.
+  std::size_t first_after(std::uint64_t event) const;
+
+  // Whether it is alive when this step begins.
+  bool is_alive(const trace::Lifetime& lifetime, std::size_t index) const {
+    return lifetime.first < begins_[index] && lifetime.last >= begins_[index];
+  }
+
+ private:
+  std::vector<std::uint64_t> begins_;  // a step's first event
+  std::vector<std::int32_t> numbers_;
+};
+
+// What looks like a mistake in a program's memory, one function a kind. For the room's own use.
 
 struct Program {
   const trace::Trace& trace;
@@ -44,5 +71,49 @@ std::vector<Finding> find_elsewhere(const Program& program);
 std::vector<Finding> find_inputs(const Program& program);
 std::vector<Finding> find_models(const Program& program);
 std::vector<Finding> find_reserved(const Program& program);
+
+// Bytes by line of a program, over the allocations that are added. For the room's own use.
+
+const trace::Event& event_of(const Program& program, const trace::Lifetime& lifetime);
+// Empty where it has none.
+const std::string& name_of(const Program& program, const trace::Lifetime& lifetime);
+bool is_own(const Program& program, const trace::Lifetime& lifetime);  // of the trace's own space
+bool is_at_peak(const Program& program, const trace::Lifetime& lifetime);
+
+// What is too little to be told: a thousandth of the peak, or another share of it.
+inline constexpr std::int64_t kLeastShare = 1000;
+std::int64_t least(const Program& program, std::int64_t share = kLeastShare);
+
+// " of the peak's 0.254 GiB"
+std::string of_the_peak(const Program& program);
+
+class ByLine {
+ public:
+  explicit ByLine(const Program& program);
+
+  void add(const trace::Lifetime& lifetime, int sign = 1);
+  std::int64_t total() const { return total_; }
+  std::int64_t of(std::size_t line) const { return lines_[line].bytes; }
+  std::int64_t at_peak(std::size_t line) const { return lines_[line].at_peak; }
+  std::int64_t at_peak() const { return at_peak_; }
+
+  // Lines that are known and hold at least so much, the largest first; three at most: a finding of
+  // more is a table.
+  std::vector<std::size_t> largest(std::int64_t least) const;
+
+  // "train.py:29 (loss_of), called at train.py:53": of the line's largest allocation.
+  std::string in_words(std::size_t line) const;
+
+ private:
+  struct Line {
+    std::int64_t bytes = 0, at_peak = 0;
+    std::int64_t most = 0;              // of one allocation that was added
+    std::int32_t stack = trace::kNone;  // of that one
+  };
+
+  const Program& program_;
+  std::vector<Line> lines_;
+  std::int64_t total_ = 0, at_peak_ = 0;
+};
 
 }  // namespace peakbench::analysis

@@ -1,4 +1,3 @@
-// What a line of somebody's code is called for people: its file shortened to what differs.
 #pragma once
 
 #include <string>
@@ -7,6 +6,8 @@
 #include "trace/lines.h"
 
 namespace peakbench::analysis {
+
+// What a line of somebody's code is called for people: its file shortened to what differs.
 
 // Of the files of one trace: the program's own without the folder that all of them are in, those
 // of libraries from behind site-packages, a notebook's cells In[3], where the number is not known
@@ -25,5 +26,15 @@ class LineNames {
   std::string folder_;              // of all of the program's own files, with its slash
   std::vector<std::string> cells_;  // of a notebook
 };
+
+// Where one line of a program holds most of a peak, as `trainer.train()` does: the lines of
+// libraries that it calls.
+
+// By the innermost line that is not PyTorch's, whoever wrote it, the largest first; empty where no
+// line of `own` (lines_at) holds more than half, and where these lines are those.
+std::vector<trace::LineShare> called_lines(const trace::Trace& trace,
+                                           const std::vector<trace::Lifetime>& lifetimes,
+                                           std::uint64_t event,
+                                           const std::vector<trace::LineShare>& own);
 
 }  // namespace peakbench::analysis

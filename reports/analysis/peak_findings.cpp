@@ -6,8 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "reports/analysis/by_line.h"
-#include "trace/range_peaks.h"
+#include "reports/analysis/findings.h"
 #include "trace/timeline.h"
 
 namespace peakbench::analysis {

@@ -7,16 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "reports/analysis/called_lines.h"
 #include "reports/analysis/findings.h"
 #include "reports/analysis/line_names.h"
 #include "reports/analysis/strategies_against.h"
 #include "reports/analysis/why.h"
-#include "trace/breakdown.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
-#include "trace/range_peaks.h"
 #include "trace/summary.h"
+#include "trace/timeline.h"
 
 namespace peakbench::analysis {
 namespace {

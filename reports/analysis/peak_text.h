@@ -49,7 +49,7 @@ PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetim
 
 // Under the names of run.json's `memory`: peak_allocated_bytes, peak_phase, peak_step (from 0; 0
 // before the first one), at_peak; `peak_when`, the same in words; `lines`, the 32 that hold most;
-// and `called_lines` (called_lines.h).
+// and `called_lines` (line_names.h).
 nlohmann::ordered_json peak_json(const trace::Trace& trace,
                                  const std::vector<trace::Lifetime>& lifetimes);
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "reports/analysis/findings.h"
-#include "trace/breakdown.h"
+#include "trace/maxima.h"
 
 namespace peakbench::analysis {
 

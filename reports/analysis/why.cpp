@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "base/numbers.h"
 #include "reports/analysis/findings.h"
 #include "reports/analysis/strategies_against.h"
-#include "trace/range_peaks.h"
-#include "units/bytes.h"
+#include "trace/timeline.h"
 
 namespace peakbench::analysis {
 namespace {

@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <map>
 
-#include "errors/errors.h"
-#include "reports/analysis/conditions.h"
-#include "reports/analysis/doubts.h"
-#include "reports/compare/environment.h"
+#include "base/errors.h"
+#include "records/device.h"
+#include "reports/analysis/environment.h"
+#include "reports/compare/changes.h"
 #include "reports/compare/memory.h"
-#include "result/device.h"
+#include "reports/render/words.h"
 
 namespace peakbench::compare {
 namespace {
@@ -20,21 +20,21 @@ namespace {
 using analysis::Source;
 
 namespace fs = std::filesystem;
-using result::CaseResult;
-using result::Status;
+using records::CaseResult;
+using records::Status;
 using Cases = std::map<std::string, const CaseResult*>;
 
 // Cases that the plan added to tell a stack's parts apart are nobody's question.
 bool is_asked_for(const CaseResult& result) { return result.added_for.empty(); }
 
-Cases by_id(const result::Run& run) {
+Cases by_id(const records::Run& run) {
   Cases cases;
   for (const auto& result : run.cases)
     if (is_asked_for(result)) cases.emplace(result.spec.id, &result);
   return cases;
 }
 
-std::string first_ids(const result::Run& run) {
+std::string first_ids(const records::Run& run) {
   if (run.cases.empty()) return "none";
   constexpr std::size_t kShown = 2;
   std::string text;
@@ -74,7 +74,7 @@ void add_process(std::vector<std::int64_t> times, std::vector<double>& logs) {
 
 // A process is a round. Files of schema 1.0 have no rounds: there a process is a repetition, whose
 // steps stand together; where the counts do not say where one ends, all steps count as one process.
-std::vector<double> logs_of_processes(const CaseResult& result, const result::Run& run) {
+std::vector<double> logs_of_processes(const CaseResult& result, const records::Run& run) {
   std::vector<double> logs;
   for (const auto& round : result.throughput->rounds) add_process(round.step_times_ns, logs);
   if (!logs.empty()) return logs;
@@ -109,16 +109,16 @@ std::optional<Speed> speed_of(const Source& base, const CaseResult& before, cons
   return speed;
 }
 
-std::string in_words(result::VerdictKind kind) {
-  if (kind == result::VerdictKind::unreliable) return verdict_word(kind);
-  return fmt::format("{} {}", kind == result::VerdictKind::upper_bound ? "an" : "a",
+std::string in_words(records::VerdictKind kind) {
+  if (kind == records::VerdictKind::unreliable) return verdict_word(kind);
+  return fmt::format("{} {}", kind == records::VerdictKind::upper_bound ? "an" : "a",
                      verdict_word(kind));
 }
 
 std::optional<VerdictChange> verdict_change(const CaseResult& before, const CaseResult& after) {
-  const auto *base = result::verdict_of(before), *now = result::verdict_of(after);
+  const auto *base = records::verdict_of(before), *now = records::verdict_of(after);
   if (base == nullptr || now == nullptr) return std::nullopt;
-  const int more = result::doubt(now->kind) - result::doubt(base->kind);
+  const int more = records::doubt(now->kind) - records::doubt(base->kind);
   return VerdictChange{verdict_word(base->kind), verdict_word(now->kind),
                        more > 0   ? Direction::kWorse
                        : more < 0 ? Direction::kBetter
@@ -126,7 +126,7 @@ std::optional<VerdictChange> verdict_change(const CaseResult& before, const Case
                        analysis::main_reason(*now)};
 }
 
-std::string why_missing(const result::Run& now, const std::string& id) {
+std::string why_missing(const records::Run& now, const std::string& id) {
   if (std::find(now.pending.begin(), now.pending.end(), id) != now.pending.end())
     return fmt::format("NEW has not run it: the run is {}", now.status);
   return "NEW does not have it";
@@ -145,7 +145,7 @@ CaseComparison describe(const CaseResult& result) {
   CaseComparison found;
   found.id = result.spec.id;
   found.slug = result.spec.slug;
-  found.emulated = result::is_emulated(result);
+  found.emulated = records::is_emulated(result);
   return found;
 }
 
@@ -200,18 +200,18 @@ Side side_of(const Source& source) {
 // A gate that passes would seem to say that nothing grew. One note a kind, however many cases.
 void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
                 std::vector<std::string>& notes) {
-  std::map<result::VerdictKind, std::vector<const CaseComparison*>> doubtful;
+  std::map<records::VerdictKind, std::vector<const CaseComparison*>> doubtful;
   for (const auto& one : cases) {
-    const auto* result = result::find_case(now.run, one.id);
-    const auto* verdict = result == nullptr ? nullptr : result::verdict_of(*result);
+    const auto* result = records::find_case(now.run, one.id);
+    const auto* verdict = result == nullptr ? nullptr : records::verdict_of(*result);
     if (one.state == CaseState::kCompared && verdict != nullptr &&
-        result::doubt(verdict->kind) >= result::doubt(result::VerdictKind::lower_bound))
+        records::doubt(verdict->kind) >= records::doubt(records::VerdictKind::lower_bound))
       doubtful[verdict->kind].push_back(&one);
   }
   for (const auto& [kind, some] : doubtful) {
-    std::vector<const result::Verdict*> verdicts;
+    std::vector<const records::Verdict*> verdicts;
     for (const auto* one : some)
-      verdicts.push_back(result::verdict_of(*result::find_case(now.run, one->id)));
+      verdicts.push_back(records::verdict_of(*records::find_case(now.run, one->id)));
     const auto told = analysis::tightest(verdicts);
     const auto why = analysis::main_reason(*verdicts[told]);
     const auto more = some.size() == 1 ? "" : fmt::format(" and {} more", some.size() - 1);
@@ -285,8 +285,8 @@ Policy policy_of(const Source& base, const Source& now) {
     const auto gate = settings.is_object() ? settings.find("gate") : settings.end();
     if (!settings.is_object() || gate == settings.end() || !gate->is_object()) continue;
     for (const auto& [key, value] : gate->items())
-      result::set_gate(policy, key, value.is_string() ? value.get<std::string>() : value.dump(),
-                       source->label + ": settings.gate." + key);
+      records::set_gate(policy, key, value.is_string() ? value.get<std::string>() : value.dump(),
+                        source->label + ": settings.gate." + key);
     break;
   }
   return policy;

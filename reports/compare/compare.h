@@ -3,7 +3,7 @@
 //
 // Cases are matched by id. Figures of different cards, or of an emulated card and a real one, are
 // never compared, nor is what was not measured: such a case is kRefused. Nothing here decides
-// whether a change is to be merged: that is a gate's (reports/gate/gate.h).
+// whether a change is to be merged: that is a gate's (reports/compare/gate.h).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "records/gate_policy.h"
 #include "reports/analysis/causes.h"
-#include "reports/analysis/source.h"
-#include "reports/analysis/statistics.h"
-#include "result/gate_policy.h"
+#include "reports/analysis/timing.h"
 
 namespace peakbench::compare {
 
@@ -23,7 +22,7 @@ using analysis::Source;
 
 using statistics::Direction;
 using statistics::SpeedDifference;
-using Policy = result::GatePolicy;
+using Policy = records::GatePolicy;
 
 // Something that is not a figure and differs: LibTorch, the commit, the processor, a setting.
 struct Change {
@@ -48,7 +47,7 @@ struct CategoryChange {  // at the peak; all categories of either, in the order 
   std::int64_t base = 0, now = 0;
 };
 
-// A part (reports/analysis/parts.h) that is not as large as it was.
+// A part (reports/analysis/causes.h) that is not as large as it was.
 struct Growth {
   std::string allocated_in, category, module, op;
   std::int64_t requested_bytes = 0, block_bytes = 0;  // differences
@@ -76,7 +75,7 @@ struct LineChange {
   std::int64_t base = 0, now = 0;
 };
 
-// How far the figures of an emulated case can be relied on (result/verdict.h).
+// How far the figures of an emulated case can be relied on (records/verdict.h).
 struct VerdictChange {
   std::string base, now;  // exact, exact if, lower bound, upper bound, unreliable
   Direction direction = Direction::kSame;

@@ -5,11 +5,11 @@
 #include <set>
 #include <tuple>
 
-#include "files/file.h"
+#include "base/file.h"
+#include "records/run_files.h"
 #include "reports/analysis/environment.h"
-#include "reports/compare/lines.h"
+#include "reports/compare/changes.h"
 #include "reports/render/words.h"
-#include "result/run_paths.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::compare {
@@ -23,7 +23,7 @@ using analysis::Part;
 using analysis::parts_of;
 using analysis::Source;
 
-using result::Memory;
+using records::Memory;
 
 Direction direction_of(const Measure& measure) {
   if (measure.now > measure.base + measure.allowed) return Direction::kWorse;
@@ -50,7 +50,7 @@ class Measures {
   }
 
  private:
-  const result::Tolerance& tolerance(const std::string& figure) const {
+  const records::Tolerance& tolerance(const std::string& figure) const {
     return figure == "requested"   ? policy_.requested
            : figure == "allocated" ? policy_.allocated
                                    : policy_.reserved;
@@ -75,14 +75,14 @@ Value value_or_none(const std::map<std::string, Value>& values, const std::strin
   return found == values.end() ? Value{} : found->second;
 }
 
-const Memory& memory_of(const result::CaseResult& result, std::int64_t number) {
+const Memory& memory_of(const records::CaseResult& result, std::int64_t number) {
   static const Memory none;
-  const auto found = std::ranges::find(result.ranks, number, &result::Rank::rank);
+  const auto found = std::ranges::find(result.ranks, number, &records::Rank::rank);
   return found != result.ranks.end() && found->memory ? *found->memory : none;
 }
 
 // The case's own figures are those of its largest rank, and say nothing of the others.
-void add_ranks(const result::CaseResult& before, const result::CaseResult& after,
+void add_ranks(const records::CaseResult& before, const records::CaseResult& after,
                Measures& measures) {
   std::set<std::int64_t> numbers;
   for (const auto* result : {&before, &after})
@@ -98,8 +98,9 @@ void add_ranks(const result::CaseResult& before, const result::CaseResult& after
 }
 
 // `peaks_only`: one side knows nothing else.
-std::vector<Measure> measures_of(const result::CaseResult& before, const result::CaseResult& after,
-                                 const Policy& policy, bool peaks_only) {
+std::vector<Measure> measures_of(const records::CaseResult& before,
+                                 const records::CaseResult& after, const Policy& policy,
+                                 bool peaks_only) {
   const Memory &base = *before.memory, &now = *after.memory;
   std::vector<Measure> found;
   Measures measures(policy, found);
@@ -152,10 +153,10 @@ bool belongs(const std::vector<Part>& parts, const Memory& memory) {
   });
 }
 
-Evidence evidence_of(const Source& source, const result::CaseResult& result) {
+Evidence evidence_of(const Source& source, const records::CaseResult& result) {
   Evidence found;
   try {
-    if (const auto path = result::trace_file(result, source.folder); files::is_there(path)) {
+    if (const auto path = records::trace_file(result, source.folder); files::is_there(path)) {
       const auto trace = trace::read_trace(path);
       found.alive = alive_at_maxima(trace);
       found.parts = parts_of(trace);
@@ -242,8 +243,8 @@ bool is_maximum_of_its_phase(const Memory& memory) {
          memory.peak_allocated_bytes;
 }
 
-void add_growth(const Source& base, const result::CaseResult& before, const Source& now,
-                const result::CaseResult& after, CaseComparison& found) {
+void add_growth(const Source& base, const records::CaseResult& before, const Source& now,
+                const records::CaseResult& after, CaseComparison& found) {
   std::vector<std::string> changed;
   bool peak_changed = false;
   for (const auto& measure : found.measures) {
@@ -268,8 +269,8 @@ void add_growth(const Source& base, const result::CaseResult& before, const Sour
 
 }  // namespace
 
-void compare_memory(const Source& base, const result::CaseResult& before, const Source& now,
-                    const result::CaseResult& after, const Policy& policy, CaseComparison& found) {
+void compare_memory(const Source& base, const records::CaseResult& before, const Source& now,
+                    const records::CaseResult& after, const Policy& policy, CaseComparison& found) {
   const bool peaks_only = base.peaks_only || now.peaks_only;
   found.measures = measures_of(before, after, policy, peaks_only);
   found.memory = worst(found.measures);
@@ -284,7 +285,7 @@ void compare_memory(const Source& base, const result::CaseResult& before, const 
     found.growth_note =
         "what `peakbench emulate --json` wrote does not say what fills the peak; `peakbench trace` "
         "does";
-  if (result::facts_of(after.spec.kind).has_lines)
+  if (records::facts_of(after.spec.kind).has_lines)
     found.lines = line_changes(base, before, now, after);
 }
 

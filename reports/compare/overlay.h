@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/report/trace_view.h"
+#include "reports/run/trace_view.h"
 
 namespace peakbench::compare {
 

@@ -1,7 +1,7 @@
-// A comparison as pages: Markdown for a pull request, HTML for a closer look.
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +9,14 @@
 #include "reports/compare/compare.h"
 
 namespace peakbench::compare {
+
+// Parts of a comparison's JSON that others have, too.
+
+// verdict, samples, ratio, low, high, more_samples, reason.
+nlohmann::ordered_json to_json(const SpeedDifference& difference);
+nlohmann::ordered_json to_json(const Speed& speed);
+
+// A comparison as pages: Markdown for a pull request, HTML for a closer look.
 
 using analysis::Source;
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "reports/compare/words.h"
-#include "reports/render/cause_text.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
+#include "reports/run/explain.h"
 
 namespace peakbench::compare {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "reports/compare/overlay.h"
 #include "reports/compare/render.h"
-#include "reports/report/charts.h"
+#include "reports/run/report.h"
 
 namespace peakbench::compare {
 

@@ -8,10 +8,10 @@
 #include <functional>
 #include <utility>
 
-#include "reports/render/cause_text.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
+#include "reports/run/explain.h"
 
 namespace peakbench::compare {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "text/lower.h"
-#include "units/bytes.h"
+#include "base/nearest.h"
+#include "base/numbers.h"
 
 namespace peakbench::reports {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "reports/render/expression.h"
+#include "reports/render/template.h"
 
 namespace peakbench::reports {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/render/fields.h"
+#include "reports/render/record.h"
 
 namespace peakbench::reports {
 

@@ -1,14 +1,15 @@
-// Text made safe to show: names come from plugins, suites and command lines, and may hold anything.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "result/selection_text.h"
-#include "text/columns.h"
-#include "text/printable.h"
+#include "base/columns.h"
+#include "base/printable.h"
+#include "records/setting.h"
 
 namespace peakbench::reports {
+
+// Text made safe to show: names come from plugins, suites and command lines, and may hold anything.
 
 using peakbench::display_width;
 using peakbench::fit;
@@ -23,13 +24,21 @@ std::string shell_quoted(
 std::string web_address(const std::string& url);  // as given if http or https, else empty
 std::string file_stem(const std::string& text);   // a-z 0-9 and dashes, at most 60, never empty
 
-using result::selection_text;                            // lora,rank=16
-std::string stack_text(const result::Setting& setting);  // lora,rank=16+checkpointing
+using records::selection_text;                            // lora,rank=16
+std::string stack_text(const records::Setting& setting);  // lora,rank=16+checkpointing
 // What ran it, where the run has several: "PyTorch 2.15.0"; else empty.
-std::string build_text(const result::Setting& setting);
+std::string build_text(const records::Setting& setting);
 // What a case is called among those of its group: its stack or, where its kind has none, its model;
 // and with what ran it.
-std::string name_alone(const result::Setting& setting);
-std::string row_name(const result::Setting& setting);
+std::string name_alone(const records::Setting& setting);
+std::string row_name(const records::Setting& setting);
+
+// Where a long word of a page may break: browsers break `train.py:42` or `encoder.layers.0.mlp`
+// nowhere, or, told to, at any letter.
+
+// The same page with a `<wbr>` behind separators and before capitals of words of more than 20
+// characters, and in runs of 20 characters without either. Text alone: tags, scripts, styles and
+// pictures stay as they are.
+std::string with_soft_breaks(const std::string& html);
 
 }  // namespace peakbench::reports

@@ -1,9 +1,13 @@
 #include "reports/render/words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
+#include "reports/analysis/timing.h"
 #include "reports/render/format.h"
 #include "trace/lifetimes.h"
 
@@ -57,40 +61,40 @@ std::vector<std::string> in_phase_order(std::vector<std::string> phases) {
   return in_order(known, std::move(phases));
 }
 
-std::string status_label(result::Status status, result::CaseKind kind) {
+std::string status_label(records::Status status, records::CaseKind kind) {
   switch (status) {
-    case result::Status::kOk:
+    case records::Status::kOk:
       return "ok";
-    case result::Status::kOutOfMemory:
+    case records::Status::kOutOfMemory:
       return "out of memory";
-    case result::Status::kTimeout:
+    case records::Status::kTimeout:
       return "timeout";
-    case result::Status::kCrashed:
-      return result::facts_of(kind).has_stack ? "crashed" : "did not end well";
-    case result::Status::kUnsupported:
+    case records::Status::kCrashed:
+      return records::facts_of(kind).has_stack ? "crashed" : "did not end well";
+    case records::Status::kUnsupported:
       return "unsupported";
-    case result::Status::kConflict:
+    case records::Status::kConflict:
       return "conflict";
-    case result::Status::kNoEffect:
+    case records::Status::kNoEffect:
       return "no effect";
-    case result::Status::kHostFailure:
+    case records::Status::kHostFailure:
       return "not measured";
-    case result::Status::kInterrupted:
+    case records::Status::kInterrupted:
       return "interrupted";
   }
   return "";
 }
 
-bool trains_differently(const result::Equivalence& equivalence) {
+bool trains_differently(const records::Equivalence& equivalence) {
   return equivalence.different_problem || equivalence.promise == "different_problem";
 }
 
-bool is_claimed(const result::Equivalence& equivalence, const std::string& case_id) {
+bool is_claimed(const records::Equivalence& equivalence, const std::string& case_id) {
   return equivalence.verdict == "not_checked" && equivalence.promise != "different_problem" &&
          equivalence.reference_case != case_id;
 }
 
-std::string equivalence_label(const result::Equivalence& equivalence, const std::string& case_id,
+std::string equivalence_label(const records::Equivalence& equivalence, const std::string& case_id,
                               const std::string& held_to) {
   if (equivalence.promise == "different_problem") return "trains differently";
   if (equivalence.reference_case == case_id) return "what others are held against";
@@ -105,13 +109,130 @@ std::string equivalence_label(const result::Equivalence& equivalence, const std:
   return label + (equivalence.verdict == "not_checked" ? " (claimed)" : "");
 }
 
-std::string tolerance_text(const result::Equivalence& equivalence) {
+std::string tolerance_text(const records::Equivalence& equivalence) {
   std::string text;
   if (equivalence.tolerance) text = scientific(*equivalence.tolerance);
   if (!equivalence.relative_tolerance) return text;
   if (equivalence.tolerance.value_or(0) == 0) text.clear();
   return text + (text.empty() ? "" : " + ") + scientific(*equivalence.relative_tolerance) +
          " relative";
+}
+
+}  // namespace peakbench::reports
+
+namespace peakbench::analysis {
+
+using records::Verdict;
+
+std::string main_reason(const Verdict& verdict) {
+  if (!verdict.reasons.empty()) return verdict.reasons.front();
+  return verdict.conditions.empty() ? "" : verdict.conditions.front();
+}
+
+std::size_t tightest(const std::vector<const Verdict*>& verdicts) {
+  const auto has_less_room = [](const Verdict* a, const Verdict* b) {
+    return a->workspace_room_bytes &&
+           (!b->workspace_room_bytes || *a->workspace_room_bytes < *b->workspace_room_bytes);
+  };
+  return static_cast<std::size_t>(std::ranges::min_element(verdicts, has_less_room) -
+                                  verdicts.begin());
+}
+
+}  // namespace peakbench::analysis
+
+namespace peakbench::reports {
+namespace {
+
+constexpr double kMostShown = 9.99;  // beyond ten times as much, the figure does not matter
+
+}  // namespace
+
+std::string interval_text(const statistics::SpeedDifference& difference) {
+  if (!has_interval(difference)) return "";
+  const double high = difference.high - 1;
+  return fmt::format("{} to {}", signed_percent(difference.low - 1),
+                     high > kMostShown ? "over +999" : signed_percent(high));
+}
+
+std::string half_width_text(const statistics::SpeedDifference& difference) {
+  if (!has_interval(difference)) return "";
+  const double half = (difference.high - difference.low) / 2;
+  return half > kMostShown ? ">999" : percent(half);
+}
+
+std::string no_interval_text(const statistics::SpeedDifference& difference) {
+  if (has_interval(difference)) return "";
+  if (difference.samples == 0) return "not measured in rounds: no interval";
+  return difference.samples == 1 ? "one round: no interval" : "two rounds: no interval";
+}
+
+namespace {
+
+constexpr double kWorthSaying = 0.0005;  // what is not 0.0% when rounded
+
+std::int64_t forward_flops(const records::StepWork& work) {
+  const auto forward = work.phases.find("forward");
+  return forward == work.phases.end() ? 0 : forward->second.flops;
+}
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+void add_change(const char* what, std::int64_t ours, std::int64_t reference,
+                std::vector<std::string>& words) {
+  const double change = ratio(ours - reference, reference);
+  if (std::abs(change) >= kWorthSaying)
+    words.push_back(fmt::format("{} {}%", what, signed_percent(change)));
+}
+
+// Both ways as one where they are the same.
+std::string copies_words(std::int64_t to_host, std::int64_t to_device) {
+  if (to_host == to_device) return fmt::format("copies {} GiB to the host and back", gib(to_host));
+  if (to_device <= 0) return fmt::format("copies {} GiB to the host", gib(to_host));
+  if (to_host <= 0) return fmt::format("copies {} GiB to the device", gib(to_device));
+  return fmt::format("copies {} GiB to the host and {} GiB to the device", gib(to_host),
+                     gib(to_device));
+}
+
+}  // namespace
+
+std::string flops_text(std::int64_t flops) {
+  if (flops == 0) return "0";
+  constexpr double kThousand = 1000;
+  constexpr int kDigits = 4;
+  constexpr std::array kUnits{"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"};
+  auto value = static_cast<double>(flops);
+  std::size_t unit = 0;
+  for (; value >= kThousand && unit + 1 < kUnits.size(); ++unit) value /= kThousand;
+  return fmt::format("{} {}", decimal(value, kDigits), kUnits[unit]);
+}
+
+std::vector<std::string> work_costs(const records::StepWork& work,
+                                    const records::StepWork* reference) {
+  std::vector<std::string> words;
+  const auto& ours = work.total;
+  if (ours.recomputed_flops > 0)
+    words.push_back(fmt::format("recomputes {}% of the forward's FLOPs",
+                                percent(ratio(ours.recomputed_flops, forward_flops(work)))));
+  if (reference != nullptr) {
+    const auto& theirs = reference->total;
+    add_change("FLOPs", ours.flops, theirs.flops, words);
+    add_change("bytes read and written", ours.read_bytes + ours.written_bytes,
+               theirs.read_bytes + theirs.written_bytes, words);
+    if (ours.device && theirs.device)
+      add_change("kernel launches", ours.device->kernel_launches, theirs.device->kernel_launches,
+                 words);
+  }
+  if (!ours.device) return words;
+  const auto* theirs =
+      reference != nullptr && reference->total.device ? &*reference->total.device : nullptr;
+  const auto to_host =
+      ours.device->copies_to_host_bytes - (theirs ? theirs->copies_to_host_bytes : 0);
+  const auto to_device =
+      ours.device->copies_to_device_bytes - (theirs ? theirs->copies_to_device_bytes : 0);
+  if (to_host > 0 || to_device > 0) words.push_back(copies_words(to_host, to_device));
+  return words;
 }
 
 }  // namespace peakbench::reports

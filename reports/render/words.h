@@ -1,13 +1,18 @@
-// The words that people read for the ids that records hold, and the order in which categories are
-// stacked. An id this version does not know is shown as it is, with spaces.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "result/case.h"
+#include "records/case.h"
+#include "records/verdict.h"
+#include "reports/analysis/timing.h"
 
 namespace peakbench::reports {
+
+// The words that people read for the ids that records hold, and the order in which categories are
+// stacked. An id this version does not know is shown as it is, with spaces.
 
 std::string category_label(const std::string& category);
 // A class of the palette: the category itself, or "other" for one this version does not know.
@@ -20,20 +25,56 @@ std::string phase_label(const std::string& phase);
 std::vector<std::string> in_phase_order(std::vector<std::string> phases);
 
 // Of a program, which ends as it likes, `crashed` is "did not end well".
-std::string status_label(result::Status status,
-                         result::CaseKind kind = result::CaseKind::kStrategy);
+std::string status_label(records::Status status,
+                         records::CaseKind kind = records::CaseKind::kStrategy);
 
 // Does the stack train another problem than the baseline, whatever it keeps of that one?
-bool trains_differently(const result::Equivalence& equivalence);
+bool trains_differently(const records::Equivalence& equivalence);
 // A promise about training that nobody checked here. `case_id`: the case that `equivalence` is of;
 // the case that others are held against claims nothing.
-bool is_claimed(const result::Equivalence& equivalence, const std::string& case_id);
+bool is_claimed(const records::Equivalence& equivalence, const std::string& case_id);
 // For a table: "bit-identical", "bit-identical (claimed)", "as lora, not bit-identical". `held_to`
 // is the stack of the reference case, empty where it is not known.
-std::string equivalence_label(const result::Equivalence& equivalence, const std::string& case_id,
+std::string equivalence_label(const records::Equivalence& equivalence, const std::string& case_id,
                               const std::string& held_to);
 // "1.0e-05 + 1.0e-03 relative"; empty where nothing is allowed.
-std::string tolerance_text(const result::Equivalence& equivalence);
+std::string tolerance_text(const records::Equivalence& equivalence);
 std::string spaced(const std::string& identifier);  // "largest_free" -> "largest free"
+
+}  // namespace peakbench::reports
+
+namespace peakbench::analysis {
+
+// Why figures of emulated cases are not exact, in one sentence for several of them.
+
+// Its first reason, or its first condition: the worst. Empty: it has none.
+std::string main_reason(const records::Verdict& verdict);
+
+// Which of these lacks the workspace with the least room; the first where none has a room. There is
+// one at least.
+std::size_t tightest(const std::vector<const records::Verdict*>& verdicts);
+
+}  // namespace peakbench::analysis
+
+namespace peakbench::reports {
+
+// How an interval of a step time's ratio is written.
+
+// "+1.0 to +5.2", per cent; empty without an interval.
+std::string interval_text(const statistics::SpeedDifference& difference);
+// "2.1": half of its width, in per cent of the reference.
+std::string half_width_text(const statistics::SpeedDifference& difference);
+// "one round: no interval"; empty where there is an interval.
+std::string no_interval_text(const statistics::SpeedDifference& difference);
+
+// What a step makes a device do, in words.
+
+std::string flops_text(std::int64_t flops);  // "5.82 GFLOP"; "0" for none
+
+// What a step does that another, `reference`, does not, or nullptr: that it does at all. Each a few
+// words: "recomputes 96.2% of the forward's FLOPs", "FLOPs +32.2%", "copies 0.345 GiB to the host
+// and back". Empty: nothing worth a word.
+std::vector<std::string> work_costs(const records::StepWork& work,
+                                    const records::StepWork* reference);
 
 }  // namespace peakbench::reports

@@ -14,7 +14,7 @@
 #include "fake_trace.h"
 #include "program_run.h"
 #include "records.h"
-#include "reports/report/report.h"
+#include "reports/run/report.h"
 #include "trace/lifetimes.h"
 #include "trace/snapshot_export.h"
 #include "trace/summary.h"
@@ -39,7 +39,7 @@ golden::FakeTraining training_of(std::size_t place, int layers, bool emulated) {
   return training;
 }
 
-void add_trace(result::CaseResult& result, std::size_t place, const golden::FakeTraining& training,
+void add_trace(records::CaseResult& result, std::size_t place, const golden::FakeTraining& training,
                const fs::path& folder) {
   const trace::Trace trace = golden::fake_trace(training);
   const std::string path = "cases/" + std::to_string(place) + "/trace.sqlite";
@@ -53,12 +53,12 @@ void add_trace(result::CaseResult& result, std::size_t place, const golden::Fake
   result.ranks = {{0, result.memory, path}};
 }
 
-result::Run run_of(const std::string& kind, const fs::path& folder, long events) {
+records::Run run_of(const std::string& kind, const fs::path& folder, long events) {
   if (kind == "program") return golden::program_run(folder.string(), {.many_lines = true});
   if (kind == "trainer") return golden::program_run(folder.string(), {.trainer = true});
-  result::Run run = kind == "hostile"    ? golden::hostile_run()
-                    : kind == "emulated" ? golden::emulated_run()
-                                         : golden::tutorial_run();
+  records::Run run = kind == "hostile"    ? golden::hostile_run()
+                     : kind == "emulated" ? golden::emulated_run()
+                                          : golden::tutorial_run();
   const bool million = kind == "million";
   if (million) run.cases.resize(1);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
@@ -82,8 +82,8 @@ int main(int count, char** arguments) {
   }
   const fs::path folder(arguments[3]);
   fs::create_directories(folder);
-  result::write_run(run_of(arguments[1], folder, count > 4 ? std::atol(arguments[4]) : 0),
-                    folder.string());
+  records::write_run(run_of(arguments[1], folder, count > 4 ? std::atol(arguments[4]) : 0),
+                     folder.string());
   reports::ReportOptions options;
   options.builtin_template_directory = arguments[2];
   options.output_directory = (folder / "report").string();

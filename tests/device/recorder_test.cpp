@@ -1,6 +1,6 @@
 // What the recorder makes of LibTorch's operators, modules and autograd. Sizes are small and every
 // byte has a closed form.
-#include "record/recorder.h"
+#include "recording/recorder.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "peakbench/nn.h"
-#include "record/operator_labels.h"
-#include "worker/record_observer.h"
+#include "recording/operator_labels.h"
+#include "worker/setup.h"
 
-namespace peakbench::record {
+namespace peakbench::recording {
 namespace {
 
 namespace autograd = torch::autograd;
@@ -129,4 +129,4 @@ TEST_F(FailurePlaceTest, InBackwardIsTheModuleOfTheNode) {
 }
 
 }  // namespace
-}  // namespace peakbench::record
+}  // namespace peakbench::recording

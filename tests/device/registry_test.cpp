@@ -1,17 +1,16 @@
 // From a case's device to the module of its kind; modules that do not fit are refused with what to
 // do.
-#include "device/registry.h"
-
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
+#include "base/errors.h"
+#include "recording/device.h"
 #include "support/scratch.h"
 
-namespace peakbench::device {
+namespace peakbench::recording {
 namespace {
 
 using peakbench::testing::message_of;
-using result::device_from;
+using records::device_from;
 
 std::string refusal(const std::string& file, const std::string& device = "cuda:0") {
   const std::string path = std::string(PEAKBENCH_PLANTED_MODULES) + "/" + file;
@@ -60,4 +59,4 @@ TEST(Registry, AModuleOfAnotherKindOrOfNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace peakbench::device
+}  // namespace peakbench::recording

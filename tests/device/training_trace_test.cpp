@@ -7,14 +7,14 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "peakbench/nn.h"
-#include "record/cpu_allocator.h"
-#include "record/operator_labels.h"
-#include "record/recorder.h"
+#include "recording/cpu_allocator.h"
+#include "recording/operator_labels.h"
+#include "recording/recorder.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 #include "trace/timeline.h"
 #include "worker/recipe_training.h"
-#include "worker/record_observer.h"
+#include "worker/setup.h"
 
 namespace peakbench::worker {
 namespace {
@@ -158,11 +158,11 @@ class Offload final : public UpdateRuleWrapper {
 class TrainingTrace : public testing::Test {
  protected:
   TrainingTrace()
-      : recorder_(*new record::Recorder("cpu", "cpu", /*emulated=*/false)),  // outlive tensors
+      : recorder_(*new recording::Recorder("cpu", "cpu", /*emulated=*/false)),  // outlive tensors
         observer_(*new RecordObserver(recorder_)) {
     set_observer(&observer_);
-    record::trace_cpu_allocator(recorder_, kLimit, record::CpuMemory::kDevice);
-    record::install_operator_labels(recorder_);
+    recording::trace_cpu_allocator(recorder_, kLimit, recording::CpuMemory::kDevice);
+    recording::install_operator_labels(recorder_);
     model_ = std::make_unique<OneLayer>();
     rule_ = std::make_shared<Momentum>();
     recipe_.update_rule = rule_;
@@ -206,7 +206,7 @@ class TrainingTrace : public testing::Test {
     return phases;
   }
 
-  record::Recorder& recorder_;
+  recording::Recorder& recorder_;
   RecordObserver& observer_;
   std::unique_ptr<OneLayer> model_;
   std::shared_ptr<Momentum> rule_;

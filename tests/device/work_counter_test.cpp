@@ -1,6 +1,6 @@
 // What operators of LibTorch are counted as doing. Sizes are small and every figure has a closed
 // form.
-#include "record/work_counter.h"
+#include "recording/work_counter.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <functional>
 #include <numeric>
 
-namespace peakbench::record {
+namespace peakbench::recording {
 namespace {
 
 constexpr std::int64_t kFloat = 4, kIndex = 8;
@@ -169,4 +169,4 @@ TEST_F(WorkCounterTest, IsPlacedInPhasesAndRecomputations) {
 }
 
 }  // namespace
-}  // namespace peakbench::record
+}  // namespace peakbench::recording

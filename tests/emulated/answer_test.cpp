@@ -1,5 +1,5 @@
 // The first line of what `peakbench emulate` prints, from records alone.
-#include "host/answer.h"
+#include "emulator/host/answer.h"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>

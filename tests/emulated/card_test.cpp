@@ -1,5 +1,5 @@
 // Cards as people name them, and what is said of those that cannot be.
-#include "host/card.h"
+#include "emulator/host/card.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,10 +11,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "errors/errors.h"
-#include "host/answer.h"
-#include "host/environment.h"
-#include "host/other_makers.h"
+#include "base/errors.h"
+#include "emulator/host/answer.h"
+#include "emulator/host/environment.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -18,7 +18,7 @@ import operators
 from given import ALL, CUDNN_FORWARD as FORWARD, CUDNN_IDLE_DRIVER as IDLE_DRIVER, ORACLE as PYTHON, PEAKBENCH
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Whose workspaces are modelled (emulator/cudnn/attention.cpp), and the release of PyTorch that comes with it.
+# Whose workspaces are modelled (emulator/cudnn/graph.cpp), and the release of PyTorch that comes with it.
 CUDNN, PYTORCH = 91900, "2.11."
 
 

@@ -1,6 +1,8 @@
 // Which graphs of cuDNN's graph interface the stand-in knows the workspace of: those that PyTorch
 // has cudnn-frontend build for attention, on a card of compute capability 9.0, and nothing like
 // them.
+#include "cudnn/cudnn.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,10 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cudnn/attention.h"
-#include "cudnn/attributes.h"
-#include "cudnn/descriptors.h"
-#include "cudnn/version.h"
+#include "cudnn/graph.h"
 #include "in_emulation.h"
 
 namespace peakbench::emulator::cudnn {

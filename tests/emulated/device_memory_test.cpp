@@ -1,5 +1,5 @@
 // What nvidia-smi would show, and the verdict of reserved memory: estimates, and what they lack.
-#include "host/device_memory.h"
+#include "emulator/host/device_memory.h"
 
 #include <gmock/gmock.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/ledger.h"
-#include "host/emulation_text.h"
+#include "emulator/host/emulation_text.h"
 #include "program_fixture.h"
 
 namespace peakbench::emulator {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <exception>
 
-#include "host/run_emulated.h"
+#include "emulator/host/run_emulated.h"
 
 int main(int count, char** words) {
   peakbench::emulator::EmulateRequest request;

@@ -1,5 +1,5 @@
 // What `peakbench emulate` prints, from records alone, in narrow and wide windows.
-#include "host/emulation_text.h"
+#include "emulator/host/emulation_text.h"
 
 #include <gmock/gmock.h>
 
@@ -7,11 +7,10 @@
 #include <cstdio>
 #include <sstream>
 
-#include "host/card_use.h"
-#include "host/process_table.h"
+#include "base/columns.h"
+#include "base/numbers.h"
+#include "emulator/host/card_use.h"
 #include "program_fixture.h"
-#include "text/columns.h"
-#include "units/bytes.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -1,7 +1,5 @@
 // Which code of a fat binary a card runs, and how it is unpacked: by binaries put together here as
 // nvcc does it.
-#include "core/fat_binary.h"
-
 #include <gtest/gtest.h>
 #include <lz4.h>
 #include <zstd.h>
@@ -9,6 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "core/cubin.h"
 
 namespace peakbench::emulator::fat_binaries {
 namespace {

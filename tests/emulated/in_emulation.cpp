@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "host/environment.h"
+#include "emulator/host/environment.h"
 
 namespace peakbench::emulator {
 

@@ -13,8 +13,8 @@
 #include <map>
 #include <random>
 
-#include "device/registry.h"
-#include "record/recorder.h"
+#include "recording/device.h"
+#include "recording/recorder.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 
@@ -67,13 +67,13 @@ void allocate_and_free() {
 // One process, one recording: tracing cannot be taken out again.
 const Recorded& recorded() {
   static const Recorded result = [] {
-    peakbench::device::DeviceRequest request;
-    request.device = peakbench::result::device_from(device_name);
+    peakbench::recording::DeviceRequest request;
+    request.device = peakbench::records::device_from(device_name);
     if (expandable_segments) request.allocator = "expandable_segments:True";
-    auto device = peakbench::device::make_device(request);
+    auto device = peakbench::recording::make_device(request);
     // Allocators point at it until the process ends.
-    auto* recorder = new peakbench::record::Recorder(device_name, device->torch_device().str(),
-                                                     device->emulated());
+    auto* recorder = new peakbench::recording::Recorder(device_name, device->torch_device().str(),
+                                                        device->emulated());
     allocator::recordHistory(true, nullptr, 1 << 20, allocator::RecordContext::NEVER, true, {});
     device->trace(*recorder);
     recorder->set_phase(trace::Phase::kForward, 0);

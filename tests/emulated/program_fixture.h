@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "host/answer.h"
-#include "host/emulated_program.h"
+#include "emulator/host/answer.h"
+#include "emulator/host/emulated_program.h"
 
 namespace peakbench::emulator {
 

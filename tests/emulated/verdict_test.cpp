@@ -375,7 +375,7 @@ TEST_F(VerdictTest, OtherValuesThatChangedNothingAreACondition) {
   add_read(ReadKind::boolean, 0, 1);
   add_read(ReadKind::finite, 0, 1);
   VerdictRequest request;
-  request.second_guess = result::SecondGuess{3, {5, 5, 5}, "", true};
+  request.second_guess = records::SecondGuess{3, {5, 5, 5}, "", true};
   Verdict said = judge({ledger_.get()}, request);
   EXPECT_EQ(said.kind, VerdictKind::exact_if);
   ASSERT_EQ(said.conditions.size(), 2u) << "what is taken to be finite is so with each value";
@@ -384,12 +384,12 @@ TEST_F(VerdictTest, OtherValuesThatChangedNothingAreACondition) {
   add_fact(Fact::refused_call, "cudaIpcGetMemHandle");
   EXPECT_EQ(judge({ledger_.get()}, request).kind, VerdictKind::unreliable) << "no value mends that";
   ledger_->facts[static_cast<std::size_t>(Fact::refused_call)].count = 0;
-  request.second_guess = result::SecondGuess{3, {5, 7, 5}, "", false};
+  request.second_guess = records::SecondGuess{3, {5, 7, 5}, "", false};
   said = judge({ledger_.get()}, request);
   EXPECT_EQ(said.kind, VerdictKind::unreliable);
   EXPECT_EQ(said.reasons.back(),
             "its peaks depend on values that are not known: 5 B to 7 B in 3 runs");
-  request.second_guess = result::SecondGuess{2, {5, 5}, "it ended with exit code 1", false};
+  request.second_guess = records::SecondGuess{2, {5, 5}, "it ended with exit code 1", false};
   said = judge({ledger_.get()}, request);
   EXPECT_EQ(said.kind, VerdictKind::unreliable) << "as without it";
   EXPECT_EQ(said.notes.at(0), "with other values it is not known: it ended with exit code 1");

@@ -2,11 +2,11 @@
 // not.
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "fake_trace.h"
 #include "files.h"
 #include "records.h"
-#include "reports/report/report.h"
+#include "reports/run/report.h"
 #include "trace/lifetimes.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
@@ -42,7 +42,7 @@ std::string said_of(const std::string& run_file) {
 
 std::string run_file() {
   const TemporaryFolder folder;
-  result::write_run(tutorial_run(), folder.string());
+  records::write_run(tutorial_run(), folder.string());
   return read_text(folder / "run.json");
 }
 
@@ -53,7 +53,7 @@ TEST(BadInput, ARunFileCutShort) {
 
 TEST(BadInput, ANewerRunFile) {
   std::string text = run_file();
-  const std::string ours = result::kSchemaVersion;
+  const std::string ours = records::kSchemaVersion;
   text.replace(text.find(ours), ours.size(), "2.0.0");
   EXPECT_NE(said_of(text).find("2.0.0 is newer than this Peakbench reads"), std::string::npos);
 }
@@ -85,7 +85,7 @@ TEST(BadInput, AnUnknownFieldOfATemplateHasItsFileAndLine) {
 
 TEST(BadInput, AThousandCasesWithoutTheirTracesAreOneLine) {
   const TemporaryFolder folder;
-  result::Run run = many_cases(1000);
+  records::Run run = many_cases(1000);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     run.cases[i].spec.id += "/" + std::to_string(i);
     run.cases[i].ranks = {{0, {}, "cases/" + std::to_string(i) + "/trace.sqlite"}};
@@ -98,7 +98,7 @@ TEST(BadInput, AThousandCasesWithoutTheirTracesAreOneLine) {
 
 TEST(BadInput, ATraceCutShortIsNotShownAndSaysSo) {
   const TemporaryFolder folder;
-  result::Run run = tutorial_run();
+  records::Run run = tutorial_run();
   run.cases.resize(1);
   const trace::Trace trace = fake_trace({});
   trace::write_trace(trace, folder / "trace.sqlite");
@@ -117,7 +117,7 @@ TEST(BadInput, ATraceCutShortIsNotShownAndSaysSo) {
 
 TEST(BadInput, AModuleOfAHundredThousandLevelsHasAReport) {
   const TemporaryFolder folder;
-  result::Run run = tutorial_run();
+  records::Run run = tutorial_run();
   run.cases.resize(1);
   trace::Trace trace = fake_trace({});
   for (std::string& module : trace.modules) {
@@ -134,10 +134,10 @@ TEST(BadInput, AModuleOfAHundredThousandLevelsHasAReport) {
 TEST(BadInput, DevicesThatNobodyKnowsAreShownAsTheyStand) {
   for (const std::string device : {"tpu:4", "", "<b>", "emulated:x,memory=none", "cuda:all"}) {
     const TemporaryFolder folder;
-    result::Run run = tutorial_run();
+    records::Run run = tutorial_run();
     for (auto& result : run.cases) result.spec.device = device;
-    result::write_run(run, folder.string());
-    const auto files = reports::render({result::read_run(folder.string())}, {folder.string()},
+    records::write_run(run, folder.string());
+    const auto files = reports::render({records::read_run(folder.string())}, {folder.string()},
                                        options_for(folder));
     EXPECT_GT(count(files.at("report.md"), "vit-l-16"), 0U);
     const bool shown = count(files.at("index.html"), "tpu:4") > 0;
@@ -149,7 +149,7 @@ TEST(BadInput, DevicesThatNobodyKnowsAreShownAsTheyStand) {
 TEST(BadInput, AFileCannotBeReplaced) {
   const TemporaryFolder folder;
   fs::create_directories(folder / "report/index.html/a folder in the way");
-  result::write_run(tutorial_run(), folder.string());
+  records::write_run(tutorial_run(), folder.string());
   try {
     reports::write_reports({folder.string()}, options_for(folder));
     FAIL();

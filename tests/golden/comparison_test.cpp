@@ -2,10 +2,10 @@
 // for reports, plain/ stands in for the looks.
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "files.h"
+#include "reports/compare/gate.h"
 #include "reports/compare/view.h"
-#include "reports/gate/gate.h"
 #include "support/fake_runs.h"
 
 namespace peakbench::golden {
@@ -38,7 +38,7 @@ struct Pair {
     add("same/baseline/cpu/fp32/b1", 1LL << 30, 1LL << 30);
     auto failing = fake_case("fails/baseline/cpu/fp32/b1", 1 << 20);
     base.run.cases.push_back(failing);
-    failing.status = result::Status::kOutOfMemory;
+    failing.status = records::Status::kOutOfMemory;
     failing.reason = "1.000 GiB asked for, 0.500 GiB free";
     now.run.cases.push_back(failing);
     base.run.cases.push_back(fake_case("lost/baseline/cpu/fp32/b1", 1 << 20));
@@ -65,23 +65,23 @@ compare::PageOptions page_with_plain_looks() {
 
 std::map<std::string, std::string> pages(const Source& base, const Source& now) {
   const auto comparison = compare::compare(base, now, {});
-  const auto decision = gate::decide(comparison);
+  const auto decision = compare::decide(comparison);
   auto options = page_with_plain_looks();
   std::map<std::string, std::string> files;
   files["comparison.html"] = compare::render_html(base, now, comparison, options);
   files["comparison.md"] = compare::render_markdown(comparison, options);
   files["wide.txt"] = compare::to_text(comparison, 140);
   files["narrow.txt"] = compare::to_text(comparison, 60);
-  files["gate.json"] = gate::to_json(comparison, decision)
+  files["gate.json"] = compare::to_json(comparison, decision)
                            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-  files["gate.txt"] = gate::to_text(decision, 100);
-  files["gate.xml"] = gate::junit(comparison, decision, options.template_directory,
-                                  options.builtin_template_directory);
+  files["gate.txt"] = compare::to_text(decision, 100);
+  files["gate.xml"] = compare::junit(comparison, decision, options.template_directory,
+                                     options.builtin_template_directory);
   options.gate.emplace();
-  options.gate->passed = decision.outcome == gate::Outcome::kPassed;
+  options.gate->passed = decision.outcome == compare::Outcome::kPassed;
   options.gate->label = to_string(decision.outcome);
   for (const auto& finding : decision.findings)
-    options.gate->findings.push_back(gate::headline(finding));
+    options.gate->findings.push_back(compare::headline(finding));
   files["gate.md"] = compare::render_markdown(comparison, options);
   return files;
 }
@@ -118,7 +118,7 @@ TEST(ComparisonGolden, NothingChangedIsAsExpected) {
 TEST(ComparisonGolden, NothingComparedIsAsExpected) {
   auto fails = fake_case("fails/x/cpu/fp32/b1", 1 << 20);
   fails.memory.reset();
-  fails.status = result::Status::kNoEffect;
+  fails.status = records::Status::kNoEffect;
   fails.reason = "x declares the slot `schedule`, which no step called";
   auto base = testing::plain_source("results/main", {fails}), now = base;
   now.label = "results/change";

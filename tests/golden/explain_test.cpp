@@ -1,5 +1,5 @@
 // The sentences of fake traces with known answers.
-#include "reports/report/explain.h"
+#include "reports/run/explain.h"
 
 #include <gtest/gtest.h>
 

@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
-#include "files/file.h"
+#include "base/errors.h"
+#include "base/file.h"
 #include "records.h"
-#include "reports/report/report.h"
-#include "reports/report/view_fit.h"
-#include "result/fit_grid.h"
+#include "records/run.h"
+#include "reports/run/report.h"
+#include "reports/run/view_sizes.h"
 #include "support/scratch.h"
 
 namespace peakbench::reports {
@@ -43,7 +43,7 @@ json fit_file(const std::string& run_created) {
 
 struct Folder {
   explicit Folder(const json& fit) : run(golden::emulated_run()) {
-    files::write_json_file(scratch / result::kFitFile, fit);
+    files::write_json_file(scratch / records::kFitFile, fit);
   }
   std::map<std::string, std::string> rendered() const {
     ReportOptions options;
@@ -52,12 +52,12 @@ struct Folder {
     return render({run}, {scratch.path()}, options);
   }
   ScratchFolder scratch;
-  result::Run run;
+  records::Run run;
 };
 
 TEST(FitGrid, IsRowsOfStacksAndColumnsOfCards) {
   const Folder folder(fit_file(""));
-  const auto grid = result::read_fit_grid(folder.scratch.path());
+  const auto grid = records::read_fit_grid(folder.scratch.path());
   ASSERT_TRUE(grid);
   const json view = data_of(fit_view(*grid, 0, "").fields());
   EXPECT_EQ(view["answers"].size(), 2U);

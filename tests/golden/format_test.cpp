@@ -5,8 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "reports/render/expression.h"
-#include "units/bytes.h"
+#include "base/numbers.h"
+#include "reports/render/template.h"
 
 namespace peakbench::reports {
 namespace {

@@ -3,11 +3,11 @@
 // and overriding is tested on the way.
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "files.h"
 #include "records.h"
-#include "reports/report/report.h"
-#include "reports/report/view.h"
+#include "reports/run/report.h"
+#include "reports/run/view.h"
 
 namespace peakbench::golden {
 namespace {
@@ -23,7 +23,7 @@ reports::ReportOptions options_with_plain_looks() {
 
 struct Sample {
   const char* name;
-  result::Run (*run)();
+  records::Run (*run)();
 };
 
 // The first line that differs: whole pages would bury it.
@@ -93,7 +93,7 @@ TEST(HostileNames, StayTextInMarkdown) {
 TEST(WriteReports, SaysWhatCannotBeWritten) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "run");
-  result::write_run(tutorial_run(), (folder / "run").string());
+  records::write_run(tutorial_run(), (folder / "run").string());
   write_text(folder / "taken", "a file");
   auto options = options_with_plain_looks();
   options.output_directory = (folder / "taken").string();
@@ -109,7 +109,7 @@ TEST(WriteReports, SaysWhatCannotBeWritten) {
 TEST(WriteReports, WritesWhatItSaysIndexFirst) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "run");
-  result::write_run(tutorial_run(), (folder / "run").string());
+  records::write_run(tutorial_run(), (folder / "run").string());
   auto options = options_with_plain_looks();
   options.output_directory = (folder / "run/report").string();
   const auto written = reports::write_reports({(folder / "run").string()}, options);

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "result/run.h"
+#include "records/run.h"
 #include "support/fake_program.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
@@ -60,11 +60,11 @@ inline trace::Trace program_trace(const ProgramRun& how) {
   return trace;
 }
 
-inline result::Run program_run(const std::string& folder, const ProgramRun& how) {
+inline records::Run program_run(const std::string& folder, const ProgramRun& how) {
   const auto trace = program_trace(how);
   trace::write_trace(trace, folder + "/program.sqlite");
-  result::CaseResult result;
-  result.spec.kind = result::CaseKind::kProgram;
+  records::CaseResult result;
+  result.spec.kind = records::CaseKind::kProgram;
   result.spec.model.id = "train.py";
   result.spec.id = "train.py/program/emulated:h100-80gb";
   result.spec.slug = "train-py";
@@ -72,10 +72,10 @@ inline result::Run program_run(const std::string& folder, const ProgramRun& how)
   result.spec.dtype = "";
   result.memory = trace::summarise(trace);
   result.ranks = {{0, result.memory, "program.sqlite"}};
-  result::Emulation emulation;
+  records::Emulation emulation;
   emulation.card = "NVIDIA H100 80GB HBM3";
   result.emulation = emulation;
-  result::Run run;
+  records::Run run;
   run.title = "What train.py holds";
   run.created = "2026-11-25T14:05:06Z";
   run.cases = {result};

@@ -5,8 +5,8 @@
 #include "files.h"
 #include "program_run.h"
 #include "reports/compare/render.h"
-#include "reports/report/report.h"
-#include "reports/report/view.h"
+#include "reports/run/report.h"
+#include "reports/run/view.h"
 
 namespace peakbench::golden {
 namespace {
@@ -39,7 +39,7 @@ void expect_files(const fs::path& folder, const std::map<std::string, std::strin
 
 TEST(Program, ReportIsAsExpected) {
   const TemporaryFolder folder;
-  const result::Run run = program_run(folder.string(), {});
+  const records::Run run = program_run(folder.string(), {});
   auto files = reports::render({run}, {folder.string()}, plain_looks());
   files["terminal.txt"] = reports::main_table(run, 100, folder.string());
   expect_files(fs::path(PEAKBENCH_GOLDEN) / "expected/program", files);
@@ -47,15 +47,15 @@ TEST(Program, ReportIsAsExpected) {
 
 // Of a suite: those on one device are one table, by their names, and none is the best of them.
 TEST(Program, SeveralAreOneTable) {
-  result::Run run;
+  records::Run run;
   for (const auto& [name, device] : {std::pair{"a", "emulated:h100-80gb"},
                                      {"b", "emulated:h100-80gb"},
                                      {"a", "emulated:t4-16gb"}}) {
     auto& one = run.cases.emplace_back();
-    one.spec.kind = result::CaseKind::kProgram;
+    one.spec.kind = records::CaseKind::kProgram;
     one.spec.model = {name, {{"batch", 4}}};
     one.spec.device = device;
-    one.spec.batch_size = result::kUnknownBatch;
+    one.spec.batch_size = records::kUnknownBatch;
     one.spec.id = one.spec.slug = fmt::format("{}-{}", name, device);
     one.memory.emplace().peak_allocated_bytes = 1 << 20;
   }
@@ -93,7 +93,7 @@ TEST(Program, ComparisonIsAsExpected) {
 
 TEST(Program, NamesFromItsTraceStayText) {
   const TemporaryFolder folder;
-  const result::Run run = program_run(folder.string(), {.hostile = true});
+  const records::Run run = program_run(folder.string(), {.hostile = true});
   for (const auto& [name, bytes] : reports::render({run}, {folder.string()}, plain_looks())) {
     EXPECT_EQ(count(bytes, "<img"), 0U) << name;
     EXPECT_EQ(count(bytes, "\x1b"), 0U) << name;
@@ -104,7 +104,7 @@ TEST(Program, NamesFromItsTraceStayText) {
 
 TEST(Program, LinesAndTheRestAreThePeak) {
   const TemporaryFolder folder;
-  const std::vector<result::Run> runs{program_run(folder.string(), {.many_lines = true})};
+  const std::vector<records::Run> runs{program_run(folder.string(), {.many_lines = true})};
   const json row = data_of(make_view(
       runs, reports::read_anatomies(runs, {folder.string()}, false)))["groups"][0]["rows"][0];
   const json& lines = row["lines"]["lines"];
@@ -124,7 +124,7 @@ TEST(Program, LinesAndTheRestAreThePeak) {
 TEST(Program, BelowALineThatHoldsOverHalfAreTheLibrariesThatItCalls) {
   const auto lines_of = [](const ProgramRun& how) {
     const TemporaryFolder folder;
-    const std::vector<result::Run> runs{program_run(folder.string(), how)};
+    const std::vector<records::Run> runs{program_run(folder.string(), how)};
     const json view =
         data_of(make_view(runs, reports::read_anatomies(runs, {folder.string()}, false)));
     return view["groups"][0]["rows"][0]["lines"];
@@ -141,7 +141,7 @@ TEST(Program, BelowALineThatHoldsOverHalfAreTheLibrariesThatItCalls) {
 
 TEST(Program, FlameGraphsNestWithinTheirCallers) {
   const TemporaryFolder folder;
-  const std::vector<result::Run> runs{program_run(folder.string(), {})};
+  const std::vector<records::Run> runs{program_run(folder.string(), {})};
   const json frames = data_of(
       make_view(runs, reports::read_anatomies(runs, {folder.string()},
                                               false)))["groups"][0]["rows"][0]["lines"]["frames"];

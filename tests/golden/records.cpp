@@ -5,11 +5,11 @@
 namespace peakbench::golden {
 namespace {
 
-using result::CaseResult;
-using result::Memory;
-using result::Run;
-using result::Selection;
-using result::Status;
+using records::CaseResult;
+using records::Memory;
+using records::Run;
+using records::Selection;
+using records::Status;
 
 struct Setting {
   Selection model;
@@ -51,7 +51,7 @@ void set_memory(CaseResult& result, std::map<std::string, std::int64_t> at_peak,
   memory.steps = 3;
   const std::int64_t peak = memory.peak_allocated_bytes;
   const auto part = [peak](int percent) {
-    return result::PhaseMemory{peak / 100 * percent, peak / 100 * percent};
+    return records::PhaseMemory{peak / 100 * percent, peak / 100 * percent};
   };
   memory.phases = {{"build", part(22)},
                    {"forward", part(81)},
@@ -67,10 +67,10 @@ void set_memory(CaseResult& result, std::map<std::string, std::int64_t> at_peak,
 
 // Rounds around the case's median: all cases drift alike by -10, 0 and +20 per mille, and this one
 // varies by `noise` beside it.
-std::vector<result::TimingRound> rounds_of(std::int64_t median_ns,
-                                           const std::vector<std::int64_t>& noise_per_mille) {
+std::vector<records::TimingRound> rounds_of(std::int64_t median_ns,
+                                            const std::vector<std::int64_t>& noise_per_mille) {
   constexpr std::int64_t kDrift[] = {-10, 0, 20};
-  std::vector<result::TimingRound> rounds;
+  std::vector<records::TimingRound> rounds;
   for (const std::int64_t noise : noise_per_mille) {
     const auto round = rounds.size();
     const std::int64_t step = median_ns / 1000 * (1000 + kDrift[round % 3] + noise);
@@ -84,7 +84,7 @@ std::vector<result::TimingRound> rounds_of(std::int64_t median_ns,
 
 void set_step(CaseResult& result, std::int64_t median_ns,
               const std::vector<std::int64_t>& noise_per_mille) {
-  result::Throughput throughput;
+  records::Throughput throughput;
   throughput.step_ns = {median_ns - median_ns / 50, median_ns, median_ns + median_ns / 25,
                         static_cast<std::int64_t>(3 * noise_per_mille.size())};
   throughput.rounds = rounds_of(median_ns, noise_per_mille);
@@ -104,7 +104,7 @@ void set_step(CaseResult& result, std::int64_t median_ns,
 
 void set_promise(CaseResult& result, const std::string& promise, const std::string& verdict,
                  const std::string& reason = "") {
-  result::Equivalence equivalence;
+  records::Equivalence equivalence;
   equivalence.promise = promise;
   equivalence.verdict = verdict;
   equivalence.reason = reason;
@@ -213,8 +213,8 @@ void add_qwen(Run& run) {
   CaseResult full = failed(make_case(qwen, {{"checkpointing", {}}}), Status::kOutOfMemory,
                            "asked for 544,997,376 bytes in optimizer_step with 24.0 GiB in use");
   full.out_of_memory =
-      result::OutOfMemory{544997376,        25'100'000'000, 25'769'803'776,        {}, {}, {},
-                          "optimizer_step", "lm_head",      "aten::_foreach_sqrt", 0,  {}};
+      records::OutOfMemory{544997376,        25'100'000'000, 25'769'803'776,        {}, {}, {},
+                           "optimizer_step", "lm_head",      "aten::_foreach_sqrt", 0,  {}};
   run.cases.insert(run.cases.end(),
                    {base, fused, full,
                     failed(make_case(qwen, {{"lora", {{"rank", 8}}}}), Status::kTimeout,
@@ -263,7 +263,7 @@ Run emulated_run() {
     result.spec.id = "vit-l-16/" + stack_of(result.spec.strategies) + "/emulated:h100-80gb/fp32/b1";
     result.throughput.reset();
     result.throughput_reason = "an emulated card has no clock";
-    result.emulation = result::Emulation{
+    result.emulation = records::Emulation{
         "h100-80gb",
         {"cublasLtMatmulAlgoInit"},
         {{"cudnn engine workspace", 6}},
@@ -288,7 +288,8 @@ Run emulated_run() {
   full.spec.id = "vit-l-16/checkpointing/emulated:h100-80gb/fp32/b1";
   full.memory.reset();
   full.ranks.clear();
-  full.out_of_memory = result::OutOfMemory{1 << 30, 100, 200, {}, {}, {}, "forward", "", "", 0, {}};
+  full.out_of_memory =
+      records::OutOfMemory{1 << 30, 100, 200, {}, {}, {}, "forward", "", "", 0, {}};
   full.out_of_memory->needed_bytes = std::int64_t{96} << 30;
   full.out_of_memory->needed_allocated_bytes = std::int64_t{90} << 30;
   run.cases.push_back(full);
@@ -412,7 +413,7 @@ Run hostile_run() {
   }
   run.cases[1].spec.strategies = {{evil, {{evil, evil}}}};
   run.cases[1].memory->at_peak = {
-      {evil, result::Memory(*run.cases[1].memory).peak_allocated_bytes}};
+      {evil, records::Memory(*run.cases[1].memory).peak_allocated_bytes}};
   run.cases[2].spec.strategies = {{std::string(300, 'x'), {}}};
   run.cases[6].spec.model.id = evil;
   run.cases[6].memory->peak_phase = evil;

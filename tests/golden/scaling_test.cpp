@@ -2,20 +2,20 @@
 #include <gtest/gtest.h>
 
 #include "records.h"
-#include "reports/report/view.h"
+#include "reports/run/view.h"
 
 namespace peakbench::reports {
 namespace {
 
 using nlohmann::json;
-using result::CaseResult;
+using records::CaseResult;
 
 constexpr std::int64_t kMiB = 1 << 20;
 
 // The first case of the tutorial's run, with each of the sizes and its peak in MiB (0: it ran out
 // of memory).
-result::Run grown(const std::vector<std::pair<std::int64_t, std::int64_t>>& peaks) {
-  result::Run run = golden::tutorial_run();
+records::Run grown(const std::vector<std::pair<std::int64_t, std::int64_t>>& peaks) {
+  records::Run run = golden::tutorial_run();
   CaseResult first = run.cases.front();
   run.cases.clear();
   for (const auto& [batch, mib] : peaks) {
@@ -24,7 +24,7 @@ result::Run grown(const std::vector<std::pair<std::int64_t, std::int64_t>>& peak
     result.memory->peak_allocated_bytes = mib * kMiB;
     result.memory->peak_phase = "backward";
     if (mib == 0) {
-      result.status = result::Status::kOutOfMemory;
+      result.status = records::Status::kOutOfMemory;
       result.memory.reset();
     }
     run.cases.push_back(result);
@@ -32,7 +32,7 @@ result::Run grown(const std::vector<std::pair<std::int64_t, std::int64_t>>& peak
   return run;
 }
 
-json scaling_of(const result::Run& run) { return data_of(make_view({run}))["scaling"]; }
+json scaling_of(const records::Run& run) { return data_of(make_view({run}))["scaling"]; }
 
 TEST(Scaling, TheLastStepSaysWhatASampleCosts) {
   const json table = scaling_of(grown({{4, 30}, {1, 10}, {2, 10}, {8, 70}})).at(0);
@@ -60,7 +60,7 @@ TEST(Scaling, TwoSizesAreNoLine) {
 }
 
 TEST(Scaling, TheOptimizerStepHasNoCostOfASample) {
-  result::Run run = grown({{1, 10}, {2, 11}, {4, 13}});
+  records::Run run = grown({{1, 10}, {2, 11}, {4, 13}});
   for (CaseResult& result : run.cases) result.memory->peak_phase = "optimizer_step";
   const json row = scaling_of(run)[0]["rows"][0];
   EXPECT_EQ(row["mib_per_unit"], "");
@@ -76,7 +76,7 @@ TEST(Scaling, CasesWithoutAPeakSayWhy) {
 }
 
 TEST(Scaling, ALanguageModelIsCountedByTokens) {
-  result::Run run = grown({{1, 10}, {2, 20}, {4, 40}});
+  records::Run run = grown({{1, 10}, {2, 20}, {4, 40}});
   for (CaseResult& result : run.cases) result.spec.sequence_length = 16;
   for (const std::int64_t times : {2, 3}) {
     CaseResult longer = run.cases.front();

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "files.h"
-#include "reports/report/view.h"
+#include "reports/run/view.h"
 
 namespace peakbench::reports {
 namespace {

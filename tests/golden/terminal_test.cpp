@@ -5,7 +5,7 @@
 
 #include "records.h"
 #include "reports/render/text.h"
-#include "reports/report/report.h"
+#include "reports/run/report.h"
 
 namespace peakbench::golden {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 class Width : public ::testing::TestWithParam<int> {};
 
 TEST_P(Width, NoLineIsWider) {
-  for (const result::Run& run :
+  for (const records::Run& run :
        {tutorial_run(), emulated_run(), cards_run(), hostile_run(), interrupted_run()}) {
     std::istringstream lines(reports::main_table(run, GetParam()));
     for (std::string line; std::getline(lines, line);)
@@ -67,7 +67,7 @@ TEST(Terminal, SaysWhatBrokeAPromise) {
 }
 
 TEST(Terminal, SaysWhereMemoryTakesMoreSteps) {
-  result::Run run = tutorial_run();
+  records::Run run = tutorial_run();
   run.cases[1].memory->period = {"lisa", 1200};
   EXPECT_NE(reports::main_table(run, 200).find(
                 " may be larger: lisa shows it in 1200 steps, and 3 were measured (--steps "
@@ -84,7 +84,7 @@ TEST(Terminal, SignsAreExplainedWhereTheyAreShown) {
 }
 
 TEST(Terminal, SaysFromWhichStepALossIsNoNumber) {
-  result::Run run = cards_run();
+  records::Run run = cards_run();
   const std::string table = reports::main_table(run, 100);
   EXPECT_NE(table.find("\nThe loss of wild is not a number from step 2.\n"), std::string::npos)
       << table;

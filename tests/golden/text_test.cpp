@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "reports/render/soft_breaks.h"
-#include "result/case.h"
+#include "records/case.h"
 
 namespace peakbench::reports {
 namespace {
@@ -104,7 +103,7 @@ TEST(Text, FitsATerminal) {
 }
 
 TEST(Text, StacksAreAsInACaseId) {
-  result::CaseSpec spec;
+  records::CaseSpec spec;
   spec.strategies = {{"lora", {{"rank", 16}}}, {"checkpointing", {}}};
   EXPECT_EQ(stack_text(spec), "lora,rank=16+checkpointing");
   spec.strategies = {{"lora", {{"targets", "q,k"}}}};

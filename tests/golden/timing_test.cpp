@@ -6,15 +6,15 @@
 #include <cmath>
 
 #include "records.h"
-#include "reports/render/time_text.h"
-#include "reports/report/report.h"
-#include "reports/report/view.h"
+#include "reports/render/words.h"
+#include "reports/run/report.h"
+#include "reports/run/view.h"
 
 namespace peakbench::reports {
 namespace {
 
 using nlohmann::json;
-using result::Throughput;
+using records::Throughput;
 using statistics::Direction;
 
 // Rounds from 0 on, one step each.
@@ -123,7 +123,7 @@ TEST(Disturbance, IsMoreThanATenthOfTheCores) {
   EXPECT_EQ(load.most, 1.5);
 }
 
-json group_of(const result::Run& run, std::size_t index = 0) {
+json group_of(const records::Run& run, std::size_t index = 0) {
   return data_of(make_view({run}))["groups"][index];
 }
 
@@ -152,22 +152,22 @@ TEST(TimeInTables, OneRoundClaimsNothing) {
 
 // An interval needs three rounds that both cases were timed in.
 TEST(TimeInTables, TheFastestHasAnIntervalAgainstEveryOther) {
-  const result::Run whole = golden::tutorial_run();
+  const records::Run whole = golden::tutorial_run();
   const json group = group_of(whole);
   EXPECT_EQ(group["fastest"]["strategy"], group["rows"][3]["strategy"]);
   for (const std::size_t short_of_rounds : {0, 1, 3}) {
-    result::Run run = whole;
+    records::Run run = whole;
     run.cases[short_of_rounds].throughput->rounds.resize(2);
     EXPECT_EQ(group_of(run)["fastest"], false) << short_of_rounds;
   }
-  result::Run old = whole;
-  for (result::CaseResult& result : old.cases)
+  records::Run old = whole;
+  for (records::CaseResult& result : old.cases)
     if (result.throughput) result.throughput->rounds.clear();
   EXPECT_EQ(group_of(old)["fastest"], false) << "a file of schema 1.0";
 }
 
 TEST(TimeInTables, TheFastestNamesWhatItMayTieWith) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   EXPECT_EQ(group_of(run)["fastest"]["tied"], "");
   run.cases[3].throughput->rounds = run.cases[0].throughput->rounds;  // lora as fast as baseline
   EXPECT_EQ(group_of(run)["fastest"]["tied"], "baseline, foreach-off");
@@ -180,7 +180,7 @@ TEST(TimeInTables, TheFastestNamesWhatItMayTieWith) {
 
 // Neither ranks a case that broke its promise, nor hides that one is only claimed.
 TEST(TimeInTables, TiesLeaveOutWhatIsBrokenAndMarkWhatIsClaimed) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   for (const std::size_t i : {1, 2, 4}) run.cases[i].throughput = run.cases[0].throughput;
   run.cases[3].throughput->rounds = run.cases[0].throughput->rounds;
   run.cases[2].equivalence->verdict = "not_checked";
@@ -188,7 +188,7 @@ TEST(TimeInTables, TiesLeaveOutWhatIsBrokenAndMarkWhatIsClaimed) {
 }
 
 TEST(TimeInTables, ABusyMachineIsNamed) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   const json busy = group_of(run)["busy"];
   EXPECT_EQ(busy["most"], "1.3");
   EXPECT_EQ(busy["cores"], "2");
@@ -201,8 +201,8 @@ TEST(TimeInTables, ABusyMachineIsNamed) {
 }
 
 TEST(TimeInTables, AFailedCaseShowsNoTimeOfTheRoundsItHad) {
-  result::Run run = golden::tutorial_run();
-  run.cases[1].status = result::Status::kCrashed;
+  records::Run run = golden::tutorial_run();
+  run.cases[1].status = records::Status::kCrashed;
   const json group = group_of(run);
   EXPECT_EQ(group["rows"][1]["step_ms"], "");
   for (const json& point : group["pareto"]["points"]) EXPECT_NE(point["number"], "2");

@@ -4,10 +4,10 @@
 #include "fake_trace.h"
 #include "files.h"
 #include "records.h"
-#include "reports/report/report.h"
-#include "reports/report/trace_data.h"
-#include "reports/report/trace_view.h"
-#include "reports/report/view.h"
+#include "reports/run/report.h"
+#include "reports/run/trace_data.h"
+#include "reports/run/trace_view.h"
+#include "reports/run/view.h"
 #include "trace/maxima.h"
 #include "trace/summary.h"
 #include "trace/trace_file.h"
@@ -35,8 +35,8 @@ FakeTraining single() {
 }
 
 // Two cases with their traces in `folder`.
-result::Run run_with_traces(const TemporaryFolder& folder) {
-  result::Run run = golden::tutorial_run();
+records::Run run_with_traces(const TemporaryFolder& folder) {
+  records::Run run = golden::tutorial_run();
   run.cases.resize(2);
   for (std::size_t i = 0; i < 2; ++i) {
     const trace::Trace trace = fake_trace(i == 0 ? FakeTraining{} : single());
@@ -48,8 +48,8 @@ result::Run run_with_traces(const TemporaryFolder& folder) {
   return run;
 }
 
-json rows_of(const result::Run& run, const std::string& folder) {
-  const std::vector<result::Run> runs{run};
+json rows_of(const records::Run& run, const std::string& folder) {
+  const std::vector<records::Run> runs{run};
   return data_of(make_view(runs, read_anatomies(runs, {folder}, true)))["groups"][0]["rows"];
 }
 
@@ -65,8 +65,8 @@ TEST(TraceView, ARowTellsItsCourse) {
 
 TEST(TraceView, ACaseWithoutABarIsDrawnToTheSameScale) {
   const TemporaryFolder folder;
-  result::Run run = run_with_traces(folder);
-  run.cases[0].status = result::Status::kOutOfMemory;  // the higher one
+  records::Run run = run_with_traces(folder);
+  run.cases[0].status = records::Status::kOutOfMemory;  // the higher one
   run.cases[0].memory.reset();
   const json rows = rows_of(run, folder.string());
   EXPECT_EQ(rows[0]["timeline"]["peak_y"], "0") << "it touches the top, and no more";
@@ -75,13 +75,13 @@ TEST(TraceView, ACaseWithoutABarIsDrawnToTheSameScale) {
 
 TEST(TraceView, TheLegendHasWhatIsInTheTimelinesOnly) {
   const TemporaryFolder folder;
-  const std::vector<result::Run> runs{run_with_traces(folder)};
-  std::vector<result::Run> failed = runs;
-  for (result::CaseResult& result : failed[0].cases) {
-    result.status = result::Status::kOutOfMemory;
+  const std::vector<records::Run> runs{run_with_traces(folder)};
+  std::vector<records::Run> failed = runs;
+  for (records::CaseResult& result : failed[0].cases) {
+    result.status = records::Status::kOutOfMemory;
     result.memory.reset();
   }
-  const auto count = [&](const std::vector<result::Run>& some) {
+  const auto count = [&](const std::vector<records::Run>& some) {
     const auto view = make_view(some, read_anatomies(some, {folder.string()}, false));
     const json group = data_of(view.groups.at(0));
     EXPECT_EQ(group["has_legend"], !group["categories"].empty());
@@ -129,7 +129,7 @@ TEST(TraceView, WhatIsFoldedSumsToThePeak) {
 
 TEST(TraceView, AMissingTraceLeavesANote) {
   const TemporaryFolder folder;
-  const result::Run run = run_with_traces(folder);
+  const records::Run run = run_with_traces(folder);
   fs::remove(folder / "1.sqlite");
   const json rows = rows_of(run, folder.string());
   EXPECT_NE(rows[1]["trace_note"].get<std::string>().find("1.sqlite"), std::string::npos);
@@ -141,14 +141,14 @@ TEST(TraceView, AMissingTraceLeavesANote) {
 
 TEST(TraceView, ABrokenTraceLeavesANote) {
   const TemporaryFolder folder;
-  const result::Run run = run_with_traces(folder);
+  const records::Run run = run_with_traces(folder);
   golden::write_text(folder / "1.sqlite", "not a database");
   EXPECT_FALSE(rows_of(run, folder.string())[1]["trace_note"].get<std::string>().empty());
 }
 
 TEST(TraceView, ATraceOfAnotherRunIsNotShown) {
   const TemporaryFolder folder;
-  const result::Run run = run_with_traces(folder);
+  const records::Run run = run_with_traces(folder);
   fs::copy_file(folder / "0.sqlite", folder / "1.sqlite", fs::copy_options::overwrite_existing);
   const json rows = rows_of(run, folder.string());
   EXPECT_NE(rows[1]["trace_note"].get<std::string>().find("not of the same run"),

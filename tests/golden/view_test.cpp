@@ -1,25 +1,25 @@
-#include "reports/report/view.h"
+#include "reports/run/view.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
+#include "base/numbers.h"
 #include "records.h"
+#include "records/axes.h"
+#include "records/setting.h"
 #include "reports/analysis/environment.h"
 #include "reports/render/words.h"
-#include "reports/report/figures.h"
-#include "reports/report/group.h"
-#include "result/axes.h"
-#include "result/selection_text.h"
-#include "units/bytes.h"
+#include "reports/run/figures.h"
+#include "reports/run/group.h"
 
 namespace peakbench::reports {
 namespace {
 
 using nlohmann::json;
 
-json view_of(const result::Run& run) { return data_of(make_view({run})); }
+json view_of(const records::Run& run) { return data_of(make_view({run})); }
 
 // A change that would round to nothing has the digits that tell it from none.
 TEST(View, ASmallChangeIsNoZeroWithAColour) {
@@ -44,12 +44,12 @@ TEST(View, OneTableForCasesThatDifferByStrategyOnly) {
 }
 
 // The tutorial's first table, each case by two releases of PyTorch.
-result::Run run_of_two_releases() {
+records::Run run_of_two_releases() {
   auto run = golden::tutorial_run();
-  const auto table = result::table_of(run.cases.front().spec);
-  std::vector<result::CaseResult> cases;
+  const auto table = records::table_of(run.cases.front().spec);
+  std::vector<records::CaseResult> cases;
   for (const auto& one : run.cases) {
-    if (result::table_of(one.spec) != table || !one.memory) continue;
+    if (records::table_of(one.spec) != table || !one.memory) continue;
     for (const char* release : {"2.11.0", "2.15.0"}) {
       auto& made = cases.emplace_back(one);
       made.spec.torch = release;
@@ -86,8 +86,8 @@ TEST(View, ACaseIsComparedWithTheReleaseBefore) {
 TEST(View, AProgramsReleasesAreATable) {
   auto run = run_of_two_releases();
   for (auto& one : run.cases) {
-    one.spec.kind = result::CaseKind::kProgram;
-    one.spec.model = {result::stack_text(one.spec.strategies), json::object()};
+    one.spec.kind = records::CaseKind::kProgram;
+    one.spec.model = {records::stack_text(one.spec.strategies), json::object()};
     one.spec.strategies.clear();
   }
   const json view = view_of(run);
@@ -104,8 +104,8 @@ TEST(View, DifferencesAreAgainstTheReference) {
 }
 
 TEST(View, WithoutAReferenceThereAreNoDifferences) {
-  result::Run run = golden::tutorial_run();
-  run.cases[0].status = result::Status::kOutOfMemory;
+  records::Run run = golden::tutorial_run();
+  run.cases[0].status = records::Status::kOutOfMemory;
   run.cases[0].memory.reset();
   const json group = view_of(run)["groups"][0];
   EXPECT_EQ(group["rows"][1]["delta"], false);
@@ -113,9 +113,9 @@ TEST(View, WithoutAReferenceThereAreNoDifferences) {
 }
 
 TEST(View, AReferenceThatRanOutOfMemoryIsComparedByWhatItNeeds) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   const auto peak = run.cases[0].memory->peak_allocated_bytes;
-  run.cases[0].status = result::Status::kOutOfMemory;
+  run.cases[0].status = records::Status::kOutOfMemory;
   run.cases[0].memory.reset();
   run.cases[0].out_of_memory.emplace().needed_allocated_bytes = peak;
   const json before = view_of(golden::tutorial_run())["groups"][0], now = view_of(run)["groups"][0];
@@ -143,7 +143,7 @@ TEST(View, PublishedFiguresAreConvertedWithTheOriginal) {
 }
 
 TEST(View, PublishedFiguresStandBesideTheirBatchAndDtype) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   run.published[0].batch_size = 8;
   run.published[1].dtype = "bf16";
   run.published[2].batch_size = 1;
@@ -158,7 +158,7 @@ TEST(View, PublishedFiguresStandBesideTheirBatchAndDtype) {
 }
 
 TEST(View, AFailureForWantOfMemorySaysWhatItNeeds) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   run.cases[8].out_of_memory->needed_bytes = std::int64_t{30} << 30;
   const json row = view_of(run)["groups"][1]["rows"][2];
   EXPECT_EQ(row["needed"]["gib"], "30.000");
@@ -166,10 +166,10 @@ TEST(View, AFailureForWantOfMemorySaysWhatItNeeds) {
 }
 
 TEST(View, TheReferenceOfTheCheckIsNotMissingOne) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   run.cases.resize(2);
-  for (result::CaseResult& result : run.cases) {
-    result.equivalence = result::Equivalence{};
+  for (records::CaseResult& result : run.cases) {
+    result.equivalence = records::Equivalence{};
     result.equivalence->promise = "bit_identical";
     result.equivalence->verdict = "not_checked";
     result.equivalence->reason = "a reason";
@@ -181,7 +181,7 @@ TEST(View, TheReferenceOfTheCheckIsNotMissingOne) {
 }
 
 TEST(View, NoLimitIsNoZero) {
-  result::Run run = golden::tutorial_run();
+  records::Run run = golden::tutorial_run();
   run.settings = {{"memory_limit_bytes", 0}, {"threads", 0}, {"timeout_s", 60}, {"seed", 0}};
   const json settings = view_of(run)["runs"][0]["settings"];
   const auto value = [&](const char* name) {
@@ -218,17 +218,17 @@ TEST(View, FailedCasesAreRowsWithTheirReason) {
 }
 
 // baseline, lora, checkpointing and both of them; the middle two were added.
-result::Run run_with_ablation() {
-  result::Run run = golden::tutorial_run();
+records::Run run_with_ablation() {
+  records::Run run = golden::tutorial_run();
   const auto peaks = std::vector<std::int64_t>{1000, 400, 990, 300};
-  const std::vector<std::vector<result::Selection>> stacks{
+  const std::vector<std::vector<records::Selection>> stacks{
       {{"baseline"}}, {{"lora"}}, {{"checkpointing"}}, {{"lora"}, {"checkpointing"}}};
-  std::vector<result::CaseResult> cases;
+  std::vector<records::CaseResult> cases;
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     cases.push_back(run.cases[0]);
     cases.back().spec.strategies = stacks[i];
     cases.back().memory->peak_allocated_bytes = peaks[i];
-    if (i == 1 || i == 2) cases.back().added_for = result::kAddedForAblation;
+    if (i == 1 || i == 2) cases.back().added_for = records::kAddedForAblation;
   }
   run.cases = cases;
   return run;
@@ -249,26 +249,26 @@ TEST(Ablation, OfEachPartAloneAndOfTheStackWithoutIt) {
 }
 
 // A baseline, and one that does a fifth more, most of it again.
-result::Run run_with_work() {
-  result::Run run = golden::tutorial_run();
+records::Run run_with_work() {
+  records::Run run = golden::tutorial_run();
   run.cases.resize(2, run.cases[0]);
   for (std::size_t i = 0; i < 2; ++i) {
-    result::CaseResult& item = run.cases[i];
+    records::CaseResult& item = run.cases[i];
     item.spec.strategies = {{i == 0 ? "baseline" : "checkpointing"}};
-    item.status = result::Status::kOk;
+    item.status = records::Status::kOk;
     item.memory = run.cases[0].memory;
-    result::StepWork work;
+    records::StepWork work;
     work.step = 2;
     work.total.flops = i == 0 ? 10'000'000'000 : 12'000'000'000;
     work.total.recomputed_flops = i == 0 ? 0 : 2'000'000'000;
     work.total.flops_by_precision = {{"fp32", work.total.flops}};
     work.total.read_bytes = work.total.written_bytes = 1 << 30;
     work.phases["forward"].flops = 4'000'000'000;
-    work.total.device = result::DeviceWork{.kernel_launches = i == 0 ? 100 : 125};
+    work.total.device = records::DeviceWork{.kernel_launches = i == 0 ? 100 : 125};
     if (i == 1) work.total.device->copies_to_host_bytes = 1 << 29;
-    work.bound = result::StepBound{.least_step_ns = 1'500'000,
-                                   .memory_bytes_per_second = 3'352'000'000'000,
-                                   .flops_per_second = {{"fp32", 66'900'000'000'000}}};
+    work.bound = records::StepBound{.least_step_ns = 1'500'000,
+                                    .memory_bytes_per_second = 3'352'000'000'000,
+                                    .flops_per_second = {{"fp32", 66'900'000'000'000}}};
     item.work = work;
   }
   return run;
@@ -293,7 +293,7 @@ TEST(Work, StandsBesideTheReferences) {
 }
 
 TEST(Work, WhatIsNotKnownIsEmptyAndNoZero) {
-  result::Run run = run_with_work();
+  records::Run run = run_with_work();
   for (auto& item : run.cases) {
     item.work->total.device.reset();
     item.work->bound.reset();
@@ -314,8 +314,8 @@ TEST(Ablation, AddedCasesAreNoRows) {
 }
 
 TEST(Ablation, WhatDidNotRunIsSaid) {
-  result::Run run = run_with_ablation();
-  run.cases[1].status = result::Status::kOutOfMemory;
+  records::Run run = run_with_ablation();
+  run.cases[1].status = records::Status::kOutOfMemory;
   run.cases[1].memory.reset();
   const json stack = view_of(run)["groups"][0]["ablation"][0];
   EXPECT_EQ(stack["parts"][0]["alone_missing"], "out of memory");
@@ -348,7 +348,7 @@ TEST(Promises, WhatNobodyCheckedIsClaimed) {
 }
 
 TEST(Promises, WhatOthersAreHeldAgainstClaimsNothing) {
-  result::Run run = golden::cards_run();
+  records::Run run = golden::cards_run();
   run.reference = "offload";  // so the baseline has a cell about its training
   const json view = view_of(run);
   const json row = row_of(group_of(view, 0), "baseline");
@@ -371,7 +371,7 @@ TEST(Promises, AStackIsHeldAgainstTheProblemThatItTrains) {
 }
 
 TEST(Promises, AnUnknownReferenceOfAnotherProblemIsSaid) {
-  result::Equivalence equivalence;
+  records::Equivalence equivalence;
   equivalence.promise = "bit_identical";
   equivalence.different_problem = true;
   equivalence.verdict = "not_checked";
@@ -406,7 +406,7 @@ TEST(Promises, BothTolerancesAreShown) {
   const json view = view_of(golden::cards_run());
   EXPECT_EQ(row_of(group_of(view, 2), "eight-bit")["equivalence"]["tolerance"],
             "1.0e-05 + 1.0e-03 relative");
-  result::Equivalence equivalence;
+  records::Equivalence equivalence;
   equivalence.relative_tolerance = 1e-3;
   EXPECT_EQ(tolerance_text(equivalence), "1.0e-03 relative");
   equivalence.tolerance = 0;
@@ -416,7 +416,7 @@ TEST(Promises, BothTolerancesAreShown) {
 }
 
 TEST(View, ATimeThatIsNoNumberIsNotDrawn) {
-  result::Run run = golden::cards_run();
+  records::Run run = golden::cards_run();
   run.cases[1].throughput->samples_per_second = std::numeric_limits<double>::infinity();
   EXPECT_EQ(view_of(run)["groups"][0]["pareto"]["points"].size(), 2U);
 }
@@ -437,12 +437,12 @@ TEST(Spaces, PinnedMemoryStandsBesideTheCards) {
 }
 
 TEST(Spaces, TheOwnOneIsNamedOrFollowsFromTheDevice) {
-  result::Run run = golden::cards_run();
+  records::Run run = golden::cards_run();
   EXPECT_EQ(own_space(run.cases[4]), "cuda:1");
   run.cases[4].memory->space = "";
   EXPECT_EQ(own_space(run.cases[4]), "cuda:1");
   EXPECT_TRUE(spaces_beside(run.cases[4]).empty());
-  result::CaseResult emulated = golden::emulated_run().cases[3];
+  records::CaseResult emulated = golden::emulated_run().cases[3];
   EXPECT_EQ(own_space(emulated), "cuda:0");
   emulated.memory->space = "cuda:1";
   EXPECT_EQ(spaces_beside(emulated), std::set<std::string>{"cuda:0"});
@@ -456,14 +456,14 @@ TEST(Spaces, TheOwnOneIsNamedOrFollowsFromTheDevice) {
 // The reason is that of the workspace with the least room, in whichever row; nothing is claimed of
 // the others. A row passes the next one when a workspace exceeds its room and their difference.
 TEST(Verdicts, OfRowsThatLackWorkspacesTheTightestIsTold) {
-  result::Run run = golden::emulated_run();
-  std::vector<result::CaseResult*> rows;
+  records::Run run = golden::emulated_run();
+  std::vector<records::CaseResult*> rows;
   for (auto& result : run.cases)
     if (result.emulation && result.memory) rows.push_back(&result);
   ASSERT_EQ(rows.size(), 2U);
-  const auto bound = [](result::CaseResult& result, std::int64_t room, const std::string& reason) {
-    result::Verdict verdict;
-    verdict.kind = result::VerdictKind::lower_bound;
+  const auto bound = [](records::CaseResult& result, std::int64_t room, const std::string& reason) {
+    records::Verdict verdict;
+    verdict.kind = records::VerdictKind::lower_bound;
     verdict.workspace_room_bytes = room;
     verdict.reasons = {reason, "another"};
     result.emulation->verdict = verdict;
@@ -508,8 +508,8 @@ TEST(Cards, EachGroupHasItsOwn) {
 }
 
 TEST(Cards, OlderRunsSayItForAllTheirCases) {
-  result::Run run = golden::cards_run();
-  for (result::CaseResult& result : run.cases) result.environment = json::object();
+  records::Run run = golden::cards_run();
+  for (records::CaseResult& result : run.cases) result.environment = json::object();
   run.environment["card"] = "NVIDIA L4";
   const json view = view_of(run);
   EXPECT_EQ(group_of(view, 0)["cards"], "NVIDIA L4");
@@ -525,12 +525,12 @@ TEST(View, NoEffectIsAnOutcome) {
 }
 
 TEST(View, WhatTheMachineFailedIsNotMeasured) {
-  result::Run run = golden::cards_run();
-  result::CaseResult& failed = run.cases[0];
-  failed.status = result::Status::kHostFailure;
+  records::Run run = golden::cards_run();
+  records::CaseResult& failed = run.cases[0];
+  failed.status = records::Status::kHostFailure;
   failed.reason = "the disk is full";
   const json view = view_of(run);
-  const json row = row_of(group_of(view, 0), result::stack_text(failed.spec.strategies));
+  const json row = row_of(group_of(view, 0), records::stack_text(failed.spec.strategies));
   EXPECT_EQ(row["status"], "host_failure");
   EXPECT_EQ(row["status_label"], "not measured");
   const json& listed = view["not_measured"];
@@ -541,19 +541,19 @@ TEST(View, WhatTheMachineFailedIsNotMeasured) {
 }
 
 TEST(View, AReplayedStepIsNeverTheLowest) {
-  result::Run run = golden::tutorial_run();
-  result::CaseResult& replayed = run.cases[1];
+  records::Run run = golden::tutorial_run();
+  records::CaseResult& replayed = run.cases[1];
   replayed.memory->peak_allocated_bytes = 1;
   replayed.memory->replays_steps = true;
   const json group = view_of(run)["groups"][0];
-  EXPECT_NE(group["lowest"]["strategy"], result::stack_text(replayed.spec.strategies));
+  EXPECT_NE(group["lowest"]["strategy"], records::stack_text(replayed.spec.strategies));
   EXPECT_EQ(group["rows"][1]["delta"], false);
 }
 
 TEST(View, ABrokenPromiseAndMemoryNotSeenAreToldWithTheirReasons) {
-  result::Run run = golden::tutorial_run();
-  result::CaseResult& one = run.cases[1];
-  const std::string name = result::stack_text(one.spec.strategies);
+  records::Run run = golden::tutorial_run();
+  records::CaseResult& one = run.cases[1];
+  const std::string name = records::stack_text(one.spec.strategies);
   EXPECT_EQ(view_of(run)["groups"][0]["unseen_memory"], json::array());
   one.equivalence.emplace();
   one.equivalence->promise = "bit_identical";

@@ -292,7 +292,7 @@ MARK = b"Written by Peakbench, which replaces it unless it was changed: "
 
 
 def marked(text, rest=b"\n"):
-    """As Peakbench marks what it wrote (harness/files/own_file.h)."""
+    """As Peakbench marks what it wrote (harness/base/own_file.h)."""
     value = 14695981039346656037
     for byte in text:
         value = (value ^ byte) * 1099511628211 % (1 << 64)

@@ -14,13 +14,12 @@
 
 #include "byte_counter.h"
 #include "peakbench/safetensors.h"
-#include "result/job.h"
+#include "records/job.h"
 #include "safetensors_writer.h"
 #include "trace/lifetimes.h"
 #include "worker/engine.h"
 #include "worker/plugin_loader.h"
 #include "worker/recipe_training.h"
-#include "worker/weights_on_demand.h"
 
 namespace peakbench::test {
 namespace {
@@ -71,7 +70,7 @@ class FirstGradients : public GradientHook {
 };
 
 nlohmann::json run(const Arguments& arguments) {
-  const auto job = result::job_from_json(nlohmann::json::parse(std::ifstream(arguments.job)));
+  const auto job = records::job_from_json(nlohmann::json::parse(std::ifstream(arguments.job)));
   worker::install_engine();
   at::manual_seed(job.seed);
   ByteCounter& counter = ByteCounter::install();

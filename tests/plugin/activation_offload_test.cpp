@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "copies.h"
+#include "activation_offload.h"
 
 namespace peakbench::activation_offload {
 namespace {

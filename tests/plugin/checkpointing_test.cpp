@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "frame.h"
 #include "peakbench/errors.h"
+#include "plugins/checkpointing/frame.h"
 #include "worker/engine.h"
 
 namespace peakbench::checkpointing {

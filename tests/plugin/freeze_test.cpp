@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "patterns.h"
+#include "freeze.h"
 #include "peakbench/errors.h"
 
 namespace peakbench::freeze {

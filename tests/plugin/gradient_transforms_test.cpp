@@ -11,11 +11,11 @@ namespace {
 
 // The strategy's recipe with nothing under it.
 Recipe recipe_alone(const std::string& strategy, const Values& given) {
-  const Offered vit = find(manifest::Kind::kModel, "vit-b-16");
+  const Offered vit = find(planning::Kind::kModel, "vit-b-16");
   const auto model = vit.code().make_model(
       {"vit-b-16", vit.options({{"layers", std::int64_t{1}}}), at::TensorOptions(at::kMeta)});
   Recipe recipe;
-  const Offered offered = find(manifest::Kind::kStrategy, strategy);
+  const Offered offered = find(planning::Kind::kStrategy, strategy);
   offered.code().apply_strategy({strategy, offered.options(given)}, recipe, *model);
   return recipe;
 }

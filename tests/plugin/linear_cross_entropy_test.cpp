@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "fused_loss.h"
+#include "linear_cross_entropy.h"
 #include "worker/engine.h"
 
 namespace peakbench::linear_cross_entropy {

@@ -32,10 +32,10 @@ Options Offered::options(const Values& given) const {
 
 void PrintTo(const Offered& offered, std::ostream* out) { *out << offered.entry.id; }
 
-std::vector<Offered> offered(manifest::Kind kind) {
+std::vector<Offered> offered(planning::Kind kind) {
   std::vector<Offered> all;
   for (const auto& plugin :
-       manifest::discover({{PLUGIN_FOLDER, ""}, {EXAMPLE_FOLDER, ""}}, manifest::own_stamp())
+       planning::discover({{PLUGIN_FOLDER, ""}, {EXAMPLE_FOLDER, ""}}, planning::own_stamp())
            .plugins) {
     if (plugin.kind != kind) continue;
     for (const auto& entry : plugin.entries) all.push_back({plugin.path, entry});
@@ -43,7 +43,7 @@ std::vector<Offered> offered(manifest::Kind kind) {
   return all;
 }
 
-Offered find(manifest::Kind kind, const std::string& id) {
+Offered find(planning::Kind kind, const std::string& id) {
   for (const Offered& one : offered(kind)) {
     if (one.entry.id == id) return one;
   }

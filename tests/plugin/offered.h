@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "manifest/manifest.h"
 #include "peakbench/plugin.h"
+#include "planning/manifest.h"
 
 namespace peakbench::test {
 
@@ -15,7 +15,7 @@ using Values = std::map<std::string, Options::Value>;
 // An id with its entry, and its options: the defaults with `given` over them.
 struct Offered {
   std::string path;
-  manifest::Entry entry;
+  planning::Entry entry;
 
   const PluginEntry& code() const;
   Options options(const Values& given = {}) const;
@@ -23,8 +23,8 @@ struct Offered {
 
 void PrintTo(const Offered& offered, std::ostream* out);
 
-std::vector<Offered> offered(manifest::Kind kind);
+std::vector<Offered> offered(planning::Kind kind);
 // Throws std::runtime_error where no plugin offers it.
-Offered find(manifest::Kind kind, const std::string& id);
+Offered find(planning::Kind kind, const std::string& id);
 
 }  // namespace peakbench::test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "nf4_weight.h"
+#include "qlora.h"
 
 namespace peakbench::qlora {
 namespace {

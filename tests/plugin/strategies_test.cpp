@@ -23,7 +23,7 @@ using testing::UnorderedElementsAreArray;
 // On the meta device, unless another is asked for: no memory, no time.
 std::unique_ptr<Model> make_model(const std::string& id, const Values& sizes,
                                   at::Device device = at::kMeta) {
-  const Offered model = find(manifest::Kind::kModel, id);
+  const Offered model = find(planning::Kind::kModel, id);
   return model.code().make_model(
       {id, model.options(sizes), at::TensorOptions(at::kBFloat16).device(device)});
 }
@@ -41,7 +41,7 @@ struct Filled {
   Recipe baseline, recipe;
 
   Filled(Model& model, const Offered& strategy, const StrategyContext& context) {
-    const Offered first = find(manifest::Kind::kStrategy, "baseline");
+    const Offered first = find(planning::Kind::kStrategy, "baseline");
     first.code().apply_strategy({"baseline", first.options()}, baseline, model);
     recipe = baseline;
     strategy.code().apply_strategy(context, recipe, model);
@@ -67,7 +67,7 @@ class NoGraph : public DeviceGraph {
 };
 
 TEST(CudaGraphs, NeedADeviceThatHasThem) {
-  const Offered strategy = find(manifest::Kind::kStrategy, "cuda-graphs");
+  const Offered strategy = find(planning::Kind::kStrategy, "cuda-graphs");
   const auto model = tiny_vit();
   set_device_graph_maker(nullptr);
   EXPECT_THAT(
@@ -96,7 +96,7 @@ TEST_P(Strategies, ReadTheOptionsTheyDeclareAndTakeTheSlotsTheyClaim) {
   EXPECT_THAT(changed, IsEmpty()) << "slots that the manifest does not claim";
 }
 
-INSTANTIATE_TEST_SUITE_P(, Strategies, testing::ValuesIn(offered(manifest::Kind::kStrategy)),
+INSTANTIATE_TEST_SUITE_P(, Strategies, testing::ValuesIn(offered(planning::Kind::kStrategy)),
                          [](const auto& info) {
                            std::string name = info.param.entry.id;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(, Strategies, testing::ValuesIn(offered(manifest::Kind:
 
 // Applies LoRA, or another, and tells what is trained: path, shape, dtype.
 std::vector<std::string> adapt(Model& model, const Values& given, const std::string& id = "lora") {
-  const Offered lora = find(manifest::Kind::kStrategy, id);
+  const Offered lora = find(planning::Kind::kStrategy, id);
   const Filled filled(model, lora, {id, lora.options(given)});
   filled.recipe.adapters->apply(model);
   std::vector<std::string> trained;
@@ -173,7 +173,7 @@ TEST(Dora, TrainsALengthForEachOutputToo) {
 }
 
 TEST(Models, DeclareThePartsThatTheyHave) {
-  for (const Offered& offer : offered(manifest::Kind::kModel)) {
+  for (const Offered& offer : offered(planning::Kind::kModel)) {
     const auto has_layers = [](const auto& option) { return option.name == "layers"; };
     const bool deep = std::ranges::any_of(offer.entry.options, has_layers);
     const auto model =
@@ -188,7 +188,7 @@ TEST(Models, DeclareThePartsThatTheyHave) {
 }
 
 TEST(Attention, LeavesTheChoiceOfKernelsAsItWas) {
-  const Offered attention = find(manifest::Kind::kStrategy, "attention");
+  const Offered attention = find(planning::Kind::kStrategy, "attention");
   const auto model = tiny_vit();
   const Filled filled(*model, attention, {"attention", attention.options({{"backend", "flash"}})});
   at::Context& context = at::globalContext();
@@ -207,7 +207,7 @@ TEST(Attention, LeavesTheChoiceOfKernelsAsItWas) {
 // What the strategy says of a tiny model in the memory of the host.
 template <typename Error>
 void expect_refusal(const std::string& id, const Values& given, const std::string& words) {
-  const Offered strategy = find(manifest::Kind::kStrategy, id);
+  const Offered strategy = find(planning::Kind::kStrategy, id);
   const auto model = make_model("vit-b-16",
                                 {{"layers", std::int64_t{1}},
                                  {"width", std::int64_t{48}},

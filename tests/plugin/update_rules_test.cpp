@@ -66,7 +66,7 @@ std::int64_t state_of(UpdateRule& rule, const Parameter& parameter) {
 
 // As the strategy puts it into a recipe that had `before`.
 Rule rule_of(const std::string& strategy, const Values& given = {}, Rule before = nullptr) {
-  const Offered offered = find(manifest::Kind::kStrategy, strategy);
+  const Offered offered = find(planning::Kind::kStrategy, strategy);
   NoModel model({"blocks"});
   Recipe recipe;
   recipe.update_rule = std::move(before);

@@ -57,13 +57,13 @@ class OnlyParameters : public Training {
 
 // The strategy's recipe over the baseline's, for a ViT of one block; the parameters are the tests'.
 Recipe recipe_of(const std::string& strategy, const Values& given = {}) {
-  const Offered vit = find(manifest::Kind::kModel, "vit-b-16");
+  const Offered vit = find(planning::Kind::kModel, "vit-b-16");
   const auto model = vit.code().make_model(
       {"vit-b-16", vit.options({{"layers", std::int64_t{1}}}), at::TensorOptions(at::kMeta)});
   Recipe recipe;
-  const Offered baseline = find(manifest::Kind::kStrategy, "baseline");
+  const Offered baseline = find(planning::Kind::kStrategy, "baseline");
   baseline.code().apply_strategy({"baseline", baseline.options()}, recipe, *model);
-  const Offered offered = find(manifest::Kind::kStrategy, strategy);
+  const Offered offered = find(planning::Kind::kStrategy, strategy);
   offered.code().apply_strategy({strategy, offered.options(given)}, recipe, *model);
   return recipe;
 }

@@ -1,12 +1,12 @@
 // A run with every field filled, for tests of what reads and writes runs.
 #pragma once
 
-#include "result/run.h"
+#include "records/run.h"
 
 namespace peakbench::testing {
 
-inline result::Memory example_memory() {
-  result::Memory memory;
+inline records::Memory example_memory() {
+  records::Memory memory;
   memory.space = "cuda:0";
   memory.peak_allocated_bytes = 6'087'938'768;
   memory.peak_requested_bytes = 6'087'938'000;
@@ -24,39 +24,39 @@ inline result::Memory example_memory() {
   return memory;
 }
 
-inline result::StepWork example_work() {
-  result::WorkCounts forward{.operators = 20,
-                             .flops = 1'000'000'000'000,
-                             .recomputed_flops = 0,
-                             .flops_by_precision = {{"fp32", 1'000'000'000'000}},
-                             .read_bytes = 3 << 20,
-                             .written_bytes = 2 << 20,
-                             .device = result::DeviceWork{.kernel_launches = 25}};
-  result::WorkCounts backward{.operators = 50,
-                              .flops = 3'000'000'000'000,
-                              .recomputed_flops = 900'000'000'000,
-                              .flops_by_precision = {{"fp32", 3'000'000'000'000}},
-                              .read_bytes = 6 << 20,
-                              .written_bytes = 4 << 20,
-                              .device = result::DeviceWork{.kernel_launches = 55}};
-  result::WorkCounts total{.operators = 70,
-                           .flops = 4'000'000'000'000,
-                           .recomputed_flops = 900'000'000'000,
-                           .flops_by_precision = {{"fp32", 4'000'000'000'000}},
-                           .read_bytes = 9 << 20,
-                           .written_bytes = 6 << 20,
-                           .device = result::DeviceWork{.kernel_launches = 80}};
+inline records::StepWork example_work() {
+  records::WorkCounts forward{.operators = 20,
+                              .flops = 1'000'000'000'000,
+                              .recomputed_flops = 0,
+                              .flops_by_precision = {{"fp32", 1'000'000'000'000}},
+                              .read_bytes = 3 << 20,
+                              .written_bytes = 2 << 20,
+                              .device = records::DeviceWork{.kernel_launches = 25}};
+  records::WorkCounts backward{.operators = 50,
+                               .flops = 3'000'000'000'000,
+                               .recomputed_flops = 900'000'000'000,
+                               .flops_by_precision = {{"fp32", 3'000'000'000'000}},
+                               .read_bytes = 6 << 20,
+                               .written_bytes = 4 << 20,
+                               .device = records::DeviceWork{.kernel_launches = 55}};
+  records::WorkCounts total{.operators = 70,
+                            .flops = 4'000'000'000'000,
+                            .recomputed_flops = 900'000'000'000,
+                            .flops_by_precision = {{"fp32", 4'000'000'000'000}},
+                            .read_bytes = 9 << 20,
+                            .written_bytes = 6 << 20,
+                            .device = records::DeviceWork{.kernel_launches = 80}};
   return {.step = 2,
           .total = total,
           .phases = {{"forward", forward}, {"backward", backward}},
           .without_formula = {{"aten::_grouped_mm", 3}},
-          .bound = result::StepBound{.least_step_ns = 60'000'000,
-                                     .memory_bytes_per_second = 3'352'000'000'000,
-                                     .flops_per_second = {{"fp32", 66'900'000'000'000}}}};
+          .bound = records::StepBound{.least_step_ns = 60'000'000,
+                                      .memory_bytes_per_second = 3'352'000'000'000,
+                                      .flops_per_second = {{"fp32", 66'900'000'000'000}}}};
 }
 
-inline result::CaseResult example_case() {
-  result::CaseResult result;
+inline records::CaseResult example_case() {
+  records::CaseResult result;
   result.spec.id = "qwen2.5-0.5b,layers=4/lora,rank=16/emulated:h100-80gb/fp32/b2/s256";
   result.spec.slug = "qwen2.5-0.5b-layers-4.lora-rank-16.0a1b2c3d";
   result.spec.model = {"qwen2.5-0.5b", {{"layers", 4}}};
@@ -67,27 +67,27 @@ inline result::CaseResult example_case() {
   result.spec.batch_size = 2;
   result.spec.sequence_length = 256;
   result.spec.seed = 7;
-  result.added_for = result::kAddedForAblation;
+  result.added_for = records::kAddedForAblation;
   result.memory = example_memory();
   result.work = example_work();
-  result.throughput = result::Throughput{.step_ns = {10, 20, 30, 3},
-                                         .step_times_ns = {10, 20, 30},
-                                         .rounds = {{0, 1, {10, 20}, 0.5}, {1, 0, {30}, {}}},
-                                         .samples_per_second = 1e8,
-                                         .tokens_per_second = 2.56e10,
-                                         .clock = "steady_clock",
-                                         .threads = 2};
+  result.throughput = records::Throughput{.step_ns = {10, 20, 30, 3},
+                                          .step_times_ns = {10, 20, 30},
+                                          .rounds = {{0, 1, {10, 20}, 0.5}, {1, 0, {30}, {}}},
+                                          .samples_per_second = 1e8,
+                                          .tokens_per_second = 2.56e10,
+                                          .clock = "steady_clock",
+                                          .threads = 2};
   result.throughput_reason = "";
   result.equivalence =
-      result::Equivalence{.promise = "within_tolerance",
-                          .different_problem = true,
-                          .reference_case = "qwen2.5-0.5b/baseline/cpu/fp32/b2/s256",
-                          .verdict = "held",
-                          .max_abs_difference = 1e-7,
-                          .tolerance = 1e-5,
-                          .relative_tolerance = 1e-3,
-                          .reason = ""};
-  result::OutOfMemory facts;
+      records::Equivalence{.promise = "within_tolerance",
+                           .different_problem = true,
+                           .reference_case = "qwen2.5-0.5b/baseline/cpu/fp32/b2/s256",
+                           .verdict = "held",
+                           .max_abs_difference = 1e-7,
+                           .tolerance = 1e-5,
+                           .relative_tolerance = 1e-3,
+                           .reason = ""};
+  records::OutOfMemory facts;
   facts.requested_bytes = 100;
   facts.allocated_bytes = 200;
   facts.limit_bytes = 250;
@@ -100,18 +100,18 @@ inline result::CaseResult example_case() {
   facts.step = 1;
   facts.needed_bytes = 400;
   result.out_of_memory = facts;
-  result::Emulation emulation;
+  records::Emulation emulation;
   emulation.card = "h100-80gb";
   emulation.refused_calls = {"cusolverDnCreate"};
   emulation.unmodelled = {{"cudnn engine workspace", 24}};
   emulation.read_backs = {{{"bytes", 8}, {"count", 1}, {"caller", "at::item"}}};
-  emulation.verdict = result::Verdict{.kind = result::VerdictKind::lower_bound,
-                                      .reasons = {"exact unless one workspace exceeds 1.000 GiB"},
-                                      .conditions = {"aten::item read floating values"},
-                                      .notes = {"a note"},
-                                      .advice = {"--cudnn off"},
-                                      .workspace_room_bytes = 1 << 30,
-                                      .second_guess = std::nullopt};
+  emulation.verdict = records::Verdict{.kind = records::VerdictKind::lower_bound,
+                                       .reasons = {"exact unless one workspace exceeds 1.000 GiB"},
+                                       .conditions = {"aten::item read floating values"},
+                                       .notes = {"a note"},
+                                       .advice = {"--cudnn off"},
+                                       .workspace_room_bytes = 1 << 30,
+                                       .second_guess = std::nullopt};
   result.emulation = emulation;
   result.losses = {2.5, 2.25};
   result.ranks = {{0, example_memory(), "cases/x/trace.sqlite"}};
@@ -124,8 +124,8 @@ inline result::CaseResult example_case() {
   return result;
 }
 
-inline result::Run example_run() {
-  result::Run run;
+inline records::Run example_run() {
+  records::Run run;
   run.title = "An example";
   run.created = "2026-01-02T03:04:05Z";
   run.status = "interrupted";

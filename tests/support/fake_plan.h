@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "launch/runner.h"
-#include "plan/plan.h"
+#include "planning/plan.h"
 
 namespace peakbench::testing {
 
 // Promises to train bit for bit as the stack `reference` does.
-inline plan::PlannedCase planned_case(const std::string& model, const std::string& stack,
-                                      const std::string& device = "cpu",
-                                      const std::string& reference = "baseline") {
-  plan::PlannedCase planned;
+inline planning::PlannedCase planned_case(const std::string& model, const std::string& stack,
+                                          const std::string& device = "cpu",
+                                          const std::string& reference = "baseline") {
+  planning::PlannedCase planned;
   planned.spec.id = model + "/" + stack + "/" + device + "/fp32/b1";
   planned.spec.slug = model + "-" + stack;
   planned.spec.model = {model, nlohmann::json::object()};
@@ -31,8 +31,8 @@ inline plan::PlannedCase planned_case(const std::string& model, const std::strin
   return planned;
 }
 
-inline plan::Plan plan_of(std::vector<plan::PlannedCase> cases) {
-  plan::Plan plan;
+inline planning::Plan plan_of(std::vector<planning::PlannedCase> cases) {
+  planning::Plan plan;
   plan.request.title = "test";
   plan.request.timeout_s = 60;
   plan.request.repetitions = 1;
@@ -41,8 +41,8 @@ inline plan::Plan plan_of(std::vector<plan::PlannedCase> cases) {
   return plan;
 }
 
-inline result::Memory memory_of(std::int64_t peak) {
-  result::Memory memory;
+inline records::Memory memory_of(std::int64_t peak) {
+  records::Memory memory;
   memory.peak_allocated_bytes = memory.peak_requested_bytes = peak;
   memory.at_peak = {{"parameter", peak}};
   memory.peak_phase = "forward";
@@ -50,8 +50,8 @@ inline result::Memory memory_of(std::int64_t peak) {
   return memory;
 }
 
-inline result::Throughput throughput_of(std::vector<std::int64_t> times) {
-  result::Throughput throughput;
+inline records::Throughput throughput_of(std::vector<std::int64_t> times) {
+  records::Throughput throughput;
   throughput.step_times_ns = times;
   throughput.step_ns = {times.front(), times.front(), times.front(),
                         static_cast<std::int64_t>(times.size())};
@@ -93,7 +93,7 @@ class FakeRunner : public launch::Runner {
   static launch::WorkerReport good(const launch::WorkerOrder& order) {
     launch::WorkerReport report;
     report.peak_rss_bytes = 777;
-    if (order.job.mode == result::JobMode::kMemory)
+    if (order.job.mode == records::JobMode::kMemory)
       report.result.memory = memory_of(1 << 30);
     else
       report.result.throughput = throughput_of({4, 2, 3});

@@ -2,52 +2,52 @@
 // facts and conflict.
 #pragma once
 
-#include "manifest/manifest.h"
+#include "planning/manifest.h"
 
 namespace peakbench::testing {
 
-inline manifest::Option integer_option(const std::string& name, std::int64_t value, double least,
+inline planning::Option integer_option(const std::string& name, std::int64_t value, double least,
                                        double most) {
-  manifest::Option option;
+  planning::Option option;
   option.name = name;
-  option.type = manifest::OptionType::kInteger;
+  option.type = planning::OptionType::kInteger;
   option.default_value = value;
   option.minimum = least;
   option.maximum = most;
   return option;
 }
 
-inline manifest::Option choice_option(const std::string& name,
+inline planning::Option choice_option(const std::string& name,
                                       const std::vector<std::string>& choices) {
-  manifest::Option option;
+  planning::Option option;
   option.name = name;
-  option.type = manifest::OptionType::kChoice;
+  option.type = planning::OptionType::kChoice;
   option.default_value = choices[0];
   option.choices = choices;
   return option;
 }
 
-inline manifest::Option path_option(const std::string& name) {
-  manifest::Option option;
+inline planning::Option path_option(const std::string& name) {
+  planning::Option option;
   option.name = name;
-  option.type = manifest::OptionType::kPath;
+  option.type = planning::OptionType::kPath;
   option.default_value = "";
   return option;
 }
 
-inline manifest::Option parts_option(const std::string& name) {
-  manifest::Option option;
+inline planning::Option parts_option(const std::string& name) {
+  planning::Option option;
   option.name = name;
-  option.type = manifest::OptionType::kParts;
+  option.type = planning::OptionType::kParts;
   option.default_value = "auto";
   option.minimum = 1;
   option.maximum = 64;
   return option;
 }
 
-inline manifest::Entry strategy_entry(const std::string& id, int order,
+inline planning::Entry strategy_entry(const std::string& id, int order,
                                       const std::vector<std::string>& slots = {}) {
-  manifest::Entry entry;
+  planning::Entry entry;
   entry.id = entry.title = entry.summary = id;
   entry.order = order;
   entry.slots = slots;
@@ -55,9 +55,9 @@ inline manifest::Entry strategy_entry(const std::string& id, int order,
   return entry;
 }
 
-inline manifest::Entry model_entry(const std::string& id, const std::vector<std::string>& facts,
+inline planning::Entry model_entry(const std::string& id, const std::vector<std::string>& facts,
                                    std::int64_t sequence_length) {
-  manifest::Entry entry;
+  planning::Entry entry;
   entry.id = entry.title = entry.summary = id;
   entry.facts = facts;
   entry.has_sequence = sequence_length > 0;
@@ -66,8 +66,8 @@ inline manifest::Entry model_entry(const std::string& id, const std::vector<std:
   return entry;
 }
 
-inline manifest::Found fake_plugins() {
-  using manifest::Kind;
+inline planning::Found fake_plugins() {
+  using planning::Kind;
   auto baseline = strategy_entry("baseline", 0);
   baseline.options = {integer_option("seed", 0, 0, 100)};
   auto lora = strategy_entry("lora", 10, {"adapters"});
@@ -116,9 +116,9 @@ inline manifest::Found fake_plugins() {
   half.promise = "within_tolerance";
   half.relative_tolerance = 3e-2;
 
-  manifest::Found found;
-  const auto add = [&](Kind kind, const std::string& path, std::vector<manifest::Entry> entries) {
-    manifest::Plugin plugin;
+  planning::Found found;
+  const auto add = [&](Kind kind, const std::string& path, std::vector<planning::Entry> entries) {
+    planning::Plugin plugin;
     plugin.path = path;
     plugin.kind = kind;
     plugin.entries = std::move(entries);

@@ -15,26 +15,26 @@
 
 namespace peakbench::testing {
 
-inline result::CaseResult fake_case(const std::string& id, std::int64_t bytes) {
-  result::CaseResult result;
+inline records::CaseResult fake_case(const std::string& id, std::int64_t bytes) {
+  records::CaseResult result;
   result.spec.id = result.spec.slug = id;
   std::replace(result.spec.slug.begin(), result.spec.slug.end(), '/', '-');
   const auto device = id.substr(id.find('/', id.find('/') + 1) + 1);
   result.spec.device = device.substr(0, device.find('/'));
-  result::Memory memory;
+  records::Memory memory;
   memory.peak_allocated_bytes = memory.peak_requested_bytes = bytes;
   memory.at_peak = {{"parameter", bytes}};
   memory.peak_phase = "forward";
   memory.phases["forward"] = {bytes, bytes};
   result.memory = memory;
   if (result.spec.device.rfind("emulated:", 0) == 0)
-    result.emulation = result::Emulation{result.spec.device, {}, {}, {}};
+    result.emulation = records::Emulation{result.spec.device, {}, {}, {}};
   return result;
 }
 
-inline result::CaseResult timed_case(std::vector<std::int64_t> step_times_ns) {
+inline records::CaseResult timed_case(std::vector<std::int64_t> step_times_ns) {
   auto result = fake_case("tiny/baseline/cpu/fp32/b1", 1000);
-  result::Throughput throughput;
+  records::Throughput throughput;
   throughput.step_ns.median = statistics::median_of(step_times_ns);
   throughput.step_ns.count = static_cast<std::int64_t>(step_times_ns.size());
   throughput.step_times_ns = std::move(step_times_ns);
@@ -45,7 +45,7 @@ inline result::CaseResult timed_case(std::vector<std::int64_t> step_times_ns) {
 }
 
 inline analysis::Source plain_source(const std::string& label,
-                                     std::vector<result::CaseResult> cases) {
+                                     std::vector<records::CaseResult> cases) {
   analysis::Source source;
   source.label = label;
   source.run.title = "A suite";
@@ -87,7 +87,7 @@ class FakeRun {
   explicit FakeRun(const trace::Trace& trace) {
     auto result = fake_case("tiny/baseline/emulated:h100-80gb/fp32/b1", 0);
     result.memory = trace::summarise(trace);
-    result::Rank rank;
+    records::Rank rank;
     rank.trace = "cases/" + result.spec.slug + "/trace.sqlite";
     result.ranks = {rank};
     source_ = plain_source(folder_.path(), {result});

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "support/fake_trace.h"
-#include "trace/anatomy.h"
+#include "trace/summary.h"
 
 namespace peakbench::trace {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker that speaks the protocol of harness/result/job.h and behaves as it is told.
+"""A worker that speaks the protocol of harness/records/job.h and behaves as it is told.
 
 The model's or a strategy's option `behaviour` says how, in the worker that the option `in` names (memory by
 default, throughput, both). Peaks follow from the number of strategies, so that rows differ.

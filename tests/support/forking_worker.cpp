@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "process/serve.h"
+#include "host/serve.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "manifest/manifest.h"
+#include "planning/manifest.h"
 
 namespace peakbench::testing {
 
@@ -40,7 +40,7 @@ inline std::string elf_bytes(const std::string& section, const std::string& cont
          std::string(reinterpret_cast<const char*>(sections), sizeof sections);
 }
 
-inline nlohmann::json stamp_json(const manifest::Stamp& stamp = manifest::own_stamp()) {
+inline nlohmann::json stamp_json(const planning::Stamp& stamp = planning::own_stamp()) {
   return {{"sdk_revision", stamp.sdk_revision},
           {"libtorch_version", stamp.libtorch_version},
           {"libtorch_git_version", stamp.libtorch_git_version},
@@ -49,9 +49,9 @@ inline nlohmann::json stamp_json(const manifest::Stamp& stamp = manifest::own_st
 }
 
 inline std::string plugin_bytes(const nlohmann::json& manifest,
-                                const manifest::Stamp& stamp = manifest::own_stamp()) {
+                                const planning::Stamp& stamp = planning::own_stamp()) {
   const nlohmann::json content{{"stamp", stamp_json(stamp)}, {"manifest", manifest}};
-  return elf_bytes(manifest::kSection, content.dump());
+  return elf_bytes(planning::kSection, content.dump());
 }
 
 }  // namespace peakbench::testing

@@ -1,5 +1,5 @@
 // The table of the axes: every axis through text, JSON and id, and told apart from the others.
-#include "result/axes.h"
+#include "records/axes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,20 +7,20 @@
 #include <map>
 #include <set>
 
-#include "errors/errors.h"
-#include "plan/case_id.h"
-#include "plan/plan.h"
+#include "base/errors.h"
+#include "planning/plan.h"
+#include "planning/selection.h"
 #include "support/fake_plugins.h"
 #include "support/scratch.h"
 
-namespace peakbench::plan {
+namespace peakbench::planning {
 namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-using result::Axis;
-using result::AxisRow;
-using result::Setting;
+using records::Axis;
+using records::AxisRow;
+using records::Setting;
 using testing::fake_plugins;
 using testing::message_of;
 
@@ -41,7 +41,7 @@ Setting some_setting() {
 // The same but in one axis. An axis without an entry is a test that is missing.
 Setting another(Axis axis) {
   static const std::map<Axis, std::function<void(Setting&)>> kChanges{
-      {Axis::kKind, [](Setting& setting) { setting.kind = result::CaseKind::kProgram; }},
+      {Axis::kKind, [](Setting& setting) { setting.kind = records::CaseKind::kProgram; }},
       {Axis::kModel, [](Setting& setting) { setting.model.options["layers"] = 5; }},
       {Axis::kStrategy, [](Setting& setting) { setting.strategies.pop_back(); }},
       {Axis::kDevice, [](Setting& setting) { setting.device = "cuda:1"; }},
@@ -60,19 +60,19 @@ Setting another(Axis axis) {
 
 std::vector<Setting> some_settings() {
   std::vector<Setting> settings{some_setting()};
-  for (const auto& row : result::axes()) settings.push_back(another(row.axis));
+  for (const auto& row : records::axes()) settings.push_back(another(row.axis));
   return settings;
 }
 
 TEST(Axes, HaveARowEachAndNamesOfTheirOwn) {
   std::set<std::string> names, fields, lists;
-  for (const auto& row : result::axes()) {
-    EXPECT_EQ(&result::row_of(row.axis), &row);
+  for (const auto& row : records::axes()) {
+    EXPECT_EQ(&records::row_of(row.axis), &row);
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_TRUE(fields.insert(row.field).second) << row.field;
     if (row.asked) {
       EXPECT_TRUE(lists.insert(row.asked->list).second) << row.name;
-      EXPECT_EQ(&result::axis_named(row.name), &row);
+      EXPECT_EQ(&records::axis_named(row.name), &row);
       EXPECT_STRNE(row.in_id, "") << row.name << ": two cases of a run would have one id";
     }
   }
@@ -85,13 +85,13 @@ TEST(Axes, ComeBackFromJson) {
     const auto read = json::parse(written.dump());
     Setting again;
     read_setting(Fields(read), again);
-    for (const auto& row : result::axes()) EXPECT_TRUE(same_in(row, setting, again)) << row.name;
+    for (const auto& row : records::axes()) EXPECT_TRUE(same_in(row, setting, again)) << row.name;
   }
 }
 
 TEST(Axes, ComeBackFromText) {
   for (const auto& setting : some_settings())
-    for (const auto* row : result::asked_axes()) {
+    for (const auto* row : records::asked_axes()) {
       const auto text = row->text(setting);
       if (row->parse == nullptr || text.empty()) continue;
       Setting again;
@@ -111,7 +111,7 @@ TEST(Axes, ComeBackFromTheId) {
     request.ablation = false;
     request.seed = setting.seed;
     request.device_options = {{"cudnn", setting.device_options["cudnn"] == true ? "on" : "off"}};
-    for (const auto* row : result::asked_axes())
+    for (const auto* row : records::asked_axes())
       if (const auto text = row->text(setting); !text.empty()) request.lists[row->axis] = {text};
     Build build{.worker = nullptr, .plugins = fake_plugins(), .devices = {}};
     build.torch = setting.torch;
@@ -121,7 +121,7 @@ TEST(Axes, ComeBackFromTheId) {
     auto expected = setting;
     if (!expected.sequence_length) expected.sequence_length = 512;  // the model's own
     EXPECT_EQ(plan.cases[0].spec.id, case_id(expected));
-    for (const auto& row : result::axes())
+    for (const auto& row : records::axes())
       EXPECT_TRUE(same_in(row, expected, plan.cases[0].spec)) << row.name;
   }
 }
@@ -140,8 +140,8 @@ TEST(Axes, GiveTheIdItsParts) {
   EXPECT_EQ(case_id(program),
             "program/qwen2.5-0.5b,layers=4/emulated:h100-80gb/bf16/b8/s128/"
             "expandable_segments:True,max_split_size_mb:128");
-  EXPECT_EQ(in_id(result::row_of(Axis::kSequenceLength), some_setting()), "s128");
-  AxisRow quiet = result::row_of(Axis::kBatchSize);
+  EXPECT_EQ(in_id(records::row_of(Axis::kSequenceLength), some_setting()), "s128");
+  AxisRow quiet = records::row_of(Axis::kBatchSize);
   quiet.unsaid = "8";
   EXPECT_EQ(in_id(quiet, some_setting()), "") << "nobody asked for another";
   EXPECT_EQ(in_id(quiet, another(Axis::kBatchSize)), "b9");
@@ -152,11 +152,11 @@ TEST(Axes, GiveTheIdItsParts) {
 }
 
 TEST(Axes, AllButLeavesOneOut) {
-  for (const auto& row : result::axes()) {
+  for (const auto& row : records::axes()) {
     const auto one = some_setting(), other = another(row.axis);
     EXPECT_FALSE(same_in(row, one, other)) << row.name;
-    for (const auto& left_out : result::axes()) {
-      EXPECT_EQ(result::all_but(one, left_out.axis) == result::all_but(other, left_out.axis),
+    for (const auto& left_out : records::axes()) {
+      EXPECT_EQ(records::all_but(one, left_out.axis) == records::all_but(other, left_out.axis),
                 left_out.axis == row.axis)
           << row.name << " differs, " << left_out.name << " left out";
     }
@@ -164,12 +164,12 @@ TEST(Axes, AllButLeavesOneOut) {
 }
 
 TEST(Axes, ATableIsOfThoseThatDifferInItsRows) {
-  for (const auto& row : result::axes())
-    EXPECT_EQ(result::table_of(some_setting()) == result::table_of(another(row.axis)), row.is_row)
+  for (const auto& row : records::axes())
+    EXPECT_EQ(records::table_of(some_setting()) == records::table_of(another(row.axis)), row.is_row)
         << row.name;
   auto one = some_setting(), other = another(Axis::kModel);
-  one.kind = other.kind = result::CaseKind::kProgram;
-  EXPECT_EQ(result::table_of(one), result::table_of(other))
+  one.kind = other.kind = records::CaseKind::kProgram;
+  EXPECT_EQ(records::table_of(one), records::table_of(other))
       << "programs are told apart by their names";
 }
 
@@ -196,7 +196,7 @@ TEST(Axes, WhatStaysUnsaidInJsonLeavesFilesAsTheyWere) {
 }
 
 TEST(Axes, UnknownNamesGetTheNearest) {
-  EXPECT_EQ(message_of<ConfigError>([] { result::axis_named("batch"); }),
+  EXPECT_EQ(message_of<ConfigError>([] { records::axis_named("batch"); }),
             "unknown key \"batch\"; did you mean \"batch_size\"?");
   Request request;
   request.lists[Axis::kModel] = {"vit-l-16"};
@@ -208,7 +208,7 @@ TEST(Axes, UnknownNamesGetTheNearest) {
 
 TEST(Axes, SayWhatAnIntegerMayBe) {
   const auto error = [](const std::string& text) {
-    const auto& row = result::row_of(Axis::kBatchSize);
+    const auto& row = records::row_of(Axis::kBatchSize);
     return message_of<ConfigError>([&] {
       Setting setting;
       row.parse("batch_size", text, row, setting);
@@ -223,4 +223,4 @@ TEST(Axes, SayWhatAnIntegerMayBe) {
 }
 
 }  // namespace
-}  // namespace peakbench::plan
+}  // namespace peakbench::planning

@@ -1,11 +1,10 @@
 // Texts of plugins that are kept short.
-#include "text/bounded_text.h"
-
 #include <gtest/gtest.h>
 
-#include "json/bound_texts.h"
+#include "base/json.h"
+#include "base/printable.h"
 
-namespace peakbench::result {
+namespace peakbench::records {
 namespace {
 
 TEST(BoundedText, ShortOnesStay) {
@@ -37,4 +36,4 @@ TEST(BoundedText, EveryStringOfJson) {
 }
 
 }  // namespace
-}  // namespace peakbench::result
+}  // namespace peakbench::records

@@ -1,9 +1,9 @@
-#include "units/bytes.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <optional>
+
+#include "base/numbers.h"
 
 namespace peakbench {
 namespace {

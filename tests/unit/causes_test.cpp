@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/render/cause_text.h"
+#include "reports/run/explain.h"
 #include "support/fake_trace.h"
 #include "trace/lifetimes.h"
 

@@ -5,24 +5,24 @@
 #include <regex>
 #include <sstream>
 
+#include "base/columns.h"
+#include "base/errors.h"
 #include "cli/history_text.h"
+#include "cli/option_values.h"
 #include "cli/program.h"
 #include "cli/progress.h"
-#include "cli/quantities.h"
 #include "cli/rows.h"
-#include "errors/errors.h"
-#include "inventory/driver.h"
+#include "launch/devices.h"
 #include "launch/run_folder.h"
-#include "result/run.h"
+#include "records/run.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
-#include "text/table.h"
 
 namespace peakbench::cli {
 namespace {
 
 using namespace peakbench::testing;
-using result::Status;
+using records::Status;
 using std::chrono::seconds;
 
 TEST(Quantities, Sizes) {
@@ -60,7 +60,7 @@ TEST(Rows, DurationsAndLongNames) {
 }
 
 TEST(Rows, AFailedCaseGivesItsReason) {
-  result::CaseResult result;
+  records::CaseResult result;
   result.spec.id = "m/s/cpu/fp32/b1";
   result.status = Status::kOutOfMemory;
   result.reason = "asked 9 GiB";
@@ -68,7 +68,7 @@ TEST(Rows, AFailedCaseGivesItsReason) {
 }
 
 TEST(Rows, ACaseOnACardSaysWhatItReservesAndWhatItTakesBeside) {
-  result::CaseResult result;
+  records::CaseResult result;
   result.spec.id = "m/offload/cuda:0/fp32/b1";
   result.spec.device = "cuda:0";
   result.memory.emplace();
@@ -102,11 +102,11 @@ TEST(Tables, NarrowWindowsGetFewerColumns) {
 }
 
 // Points with these peaks; 0: the case failed.
-std::vector<history::TrendPoint> trend_of(const std::vector<std::int64_t>& peaks,
-                                          const history::RunRow& run) {
-  std::vector<history::TrendPoint> trend;
+std::vector<trends::TrendPoint> trend_of(const std::vector<std::int64_t>& peaks,
+                                         const trends::RunRow& run) {
+  std::vector<trends::TrendPoint> trend;
   for (const auto peak : peaks) {
-    history::Point point;
+    trends::Point point;
     point.status = peak == 0 ? "crashed" : "ok";
     if (peak != 0) point.allocated_bytes = peak;
     trend.push_back({point, &run, "", false});
@@ -115,16 +115,16 @@ std::vector<history::TrendPoint> trend_of(const std::vector<std::int64_t>& peaks
 }
 
 TEST(Trends, AreALineOfBlocks) {
-  const history::RunRow run;
-  using history::Metric;
+  const trends::RunRow run;
+  using trends::Metric;
   EXPECT_EQ(sparkline(trend_of({10, 20, 0, 80}, run), Metric::kAllocated), "▁▂ █");
   EXPECT_EQ(sparkline(trend_of({5, 5}, run), Metric::kAllocated), "▁▁");
   EXPECT_EQ(sparkline({}, Metric::kAllocated), "");
 }
 
 TEST(Trends, ChangesAreExactAndOnlyBetweenComparablePoints) {
-  const history::RunRow run;
-  using history::Metric;
+  const trends::RunRow run;
+  using trends::Metric;
   auto trend = trend_of({6'000'000'000, 6'000'000'512, 6'000'000'000, 0, 5}, run);
   EXPECT_EQ(change_text(trend, 0, Metric::kAllocated), "");
   EXPECT_EQ(change_text(trend, 1, Metric::kAllocated), "+512 B");
@@ -177,7 +177,7 @@ TEST(StatusLines, NarrowKeepsWhatMatters) {
 
 TEST(StatusLines, NarrowKeepsTheRound) {
   auto activity = busy();
-  activity.turn.mode = result::JobMode::kThroughput;
+  activity.turn.mode = records::JobMode::kThroughput;
   activity.progress = {.phase = "step", .step = 1, .steps = 4};
   EXPECT_EQ(status_lines(activity, 60)[1], "timing, round 2 of 3, step 2/4, 1 min 15 s");
   EXPECT_EQ(status_lines(activity, 40)[1], "timing, round 2 of 3, step 2/4");
@@ -186,7 +186,7 @@ TEST(StatusLines, NarrowKeepsTheRound) {
 
 TEST(StatusLines, PhasesOutsideSteps) {
   auto activity = busy();
-  activity.turn.mode = result::JobMode::kThroughput;
+  activity.turn.mode = records::JobMode::kThroughput;
   activity.remaining_s = -1;
   activity.progress.peak_bytes = 0;
   const auto words = [&](const std::string& phase) {
@@ -206,8 +206,8 @@ class ProgressTest : public ::testing::Test {
     screen.live = live;
     return make_progress(out, err, screen, quiet, [this] { return now; });
   }
-  static result::CaseResult done() {
-    result::CaseResult result;
+  static records::CaseResult done() {
+    records::CaseResult result;
     result.spec.id = "m/a/cpu/fp32/b1";
     result.wall_ns = 1;
     return result;
@@ -223,7 +223,7 @@ class ProgressTest : public ::testing::Test {
   }
   static launch::Turn timing(std::size_t place, std::int64_t round, std::size_t left) {
     auto turn = memory("a", place, 0, left);
-    turn.mode = result::JobMode::kThroughput;
+    turn.mode = records::JobMode::kThroughput;
     turn.round = round;
     turn.rounds = 2;
     turn.group_size = 2;
@@ -351,7 +351,7 @@ class ProgramTest : public ::testing::Test {
                 Screen{},
                 100,
                 {scratch / "worker", PEAKBENCH_FAKE_PLUGINS, PEAKBENCH_TEMPLATES, ""},
-                [this](const plan::Plan&) { return std::make_unique<Lent>(runner); }};
+                [this](const planning::Plan&) { return std::make_unique<Lent>(runner); }};
     return run_program(arguments, world);
   }
   int run_stack(const std::vector<std::string>& stacks) {
@@ -482,7 +482,7 @@ TEST_F(ProgramTest, WhatTheWorkerIsTold) {
   EXPECT_EQ(order.job.threads, 2);
   EXPECT_EQ(order.job.memory_limit_bytes, std::int64_t{1} << 30);
   EXPECT_EQ(runner.groups[1].timeout, seconds(60));
-  const auto run = result::read_run(scratch / "out");
+  const auto run = records::read_run(scratch / "out");
   EXPECT_EQ(run.cases[0].throughput_reason, "not asked for (--repetitions 0)");
   EXPECT_EQ(out.str() + err.str(), "");
 }
@@ -490,17 +490,15 @@ TEST_F(ProgramTest, WhatTheWorkerIsTold) {
 TEST(Driver, IsReadFromItsOwnLineAndComparedWithLibTorchs) {
   const std::string line =
       "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024";
-  EXPECT_EQ(inventory::driver_for(line, "13.0").version, "550.54.14");
-  EXPECT_NE(
-      inventory::driver_for(line, "13.0").problem.find("needs a driver of branch 580 or later"),
-      std::string::npos);
-  EXPECT_EQ(inventory::driver_for(line, "12.8").problem, "");
+  EXPECT_EQ(launch::driver_for(line, "13.0").version, "550.54.14");
+  EXPECT_NE(launch::driver_for(line, "13.0").problem.find("needs a driver of branch 580 or later"),
+            std::string::npos);
+  EXPECT_EQ(launch::driver_for(line, "12.8").problem, "");
   const std::string open =
       "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build";
-  EXPECT_EQ(inventory::driver_for(open, "13.0").version, "580.95.05");
-  EXPECT_EQ(inventory::driver_for(open, "13.0").problem, "");
-  EXPECT_EQ(inventory::driver_for("", "13.0").version + inventory::driver_for("", "13.0").problem,
-            "");
+  EXPECT_EQ(launch::driver_for(open, "13.0").version, "580.95.05");
+  EXPECT_EQ(launch::driver_for(open, "13.0").problem, "");
+  EXPECT_EQ(launch::driver_for("", "13.0").version + launch::driver_for("", "13.0").problem, "");
 }
 
 TEST_F(ProgramTest, TheReportCannotBeWritten) {

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "cli/completion.h"
 #include "cli/help_format.h"
-#include "cli/man_page.h"
-#include "json/csv_text.h"
 
 namespace peakbench::cli {
 namespace {

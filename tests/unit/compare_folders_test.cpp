@@ -4,13 +4,13 @@
 
 #include <filesystem>
 
+#include "records/run_files.h"
 #include "reports/compare/render.h"
-#include "reports/history/source.h"
-#include "result/run_paths.h"
+#include "reports/trends/source.h"
 #include "support/fake_runs.h"
 #include "support/watched_file.h"
 
-namespace peakbench::history {
+namespace peakbench::trends {
 namespace {
 
 using namespace peakbench::testing;
@@ -22,19 +22,19 @@ class Folder {
   explicit Folder(bool kept) {
     auto run = plain_source("", {}).run;
     run.cases = {traced("same", tiny_trace(false)), traced("other", tiny_trace(kept))};
-    result::write_run(run, folder_.path());
+    records::write_run(run, folder_.path());
   }
 
   std::string path() const { return folder_.path(); }
   std::string trace(std::size_t index) const {
-    return result::trace_file(result::read_run(path()).cases.at(index), path());
+    return records::trace_file(records::read_run(path()).cases.at(index), path());
   }
 
  private:
-  result::CaseResult traced(const std::string& model, const trace::Trace& trace) {
+  records::CaseResult traced(const std::string& model, const trace::Trace& trace) {
     auto result = fake_case(model + "/baseline/emulated:h100-80gb/fp32/b1", 0);
     result.memory = trace::summarise(trace);
-    result::Rank rank;
+    records::Rank rank;
     rank.trace = "cases/" + result.spec.slug + "/trace.sqlite";
     result.ranks = {rank};
     const auto path = std::filesystem::path(folder_ / rank.trace);
@@ -97,4 +97,4 @@ TEST(ComparedFolders, WhatThePolicyLetsPassIsNotExplained) {
 }
 
 }  // namespace
-}  // namespace peakbench::history
+}  // namespace peakbench::trends

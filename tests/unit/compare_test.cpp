@@ -8,10 +8,10 @@
 #include <fstream>
 #include <set>
 
-#include "errors/errors.h"
-#include "reports/gate/gate.h"
-#include "result/ranks.h"
-#include "result/run_paths.h"
+#include "base/errors.h"
+#include "records/case.h"
+#include "records/run_files.h"
+#include "reports/compare/gate.h"
 #include "support/fake_runs.h"
 
 namespace peakbench {
@@ -55,7 +55,7 @@ TEST(Compare, SameCodeTwiceIsTheSame) {
   EXPECT_EQ(found.cases[0].state, CaseState::kCompared);
   EXPECT_EQ(found.cases[0].memory, Direction::kSame);
   EXPECT_TRUE(found.cases[0].growth.empty());
-  EXPECT_EQ(gate::decide(found).exit_code(), 0);
+  EXPECT_EQ(compare::decide(found).exit_code(), 0);
 }
 
 // The one extra byte: +1 asked for, +512 allocated, named.
@@ -85,7 +85,7 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
     EXPECT_EQ(growth.appeared[0].count, 1);
     EXPECT_EQ(growth.appeared[0].requested_bytes, 1);
   }
-  const auto decision = gate::decide(found);
+  const auto decision = compare::decide(found);
   EXPECT_EQ(decision.exit_code(), 4);
   ASSERT_EQ(decision.findings.size(), 1U);
   EXPECT_THAT(decision.findings[0].details,
@@ -94,7 +94,7 @@ TEST(Compare, OneByteKeptAliveIsNamed) {
   // The other way round the byte is saved.
   const auto back = compared(now, base);
   EXPECT_EQ(back.cases.at(0).memory, Direction::kBetter);
-  EXPECT_EQ(gate::decide(back).exit_code(), 0);
+  EXPECT_EQ(compare::decide(back).exit_code(), 0);
 }
 
 TEST(Compare, PartsFromAHistoryNameItToo) {
@@ -112,9 +112,9 @@ TEST(Compare, PartsFromAHistoryNameItToo) {
 TEST(Compare, MissingBrokenAndForeignTracesAreSaid) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
   const auto path = std::filesystem::path(now.source().folder) /
-                    result::headline_rank(now.source().run.cases[0]).trace;
+                    records::headline_rank(now.source().run.cases[0]).trace;
   std::filesystem::copy_file(std::filesystem::path(base.source().folder) /
-                                 result::headline_rank(base.source().run.cases[0]).trace,
+                                 records::headline_rank(base.source().run.cases[0]).trace,
                              path, std::filesystem::copy_options::overwrite_existing);
   auto one = compared(base, now).cases.at(0);
   EXPECT_THAT(one.growth_note, HasSubstr("it is of another run"));
@@ -131,10 +131,10 @@ TEST(Compare, MissingBrokenAndForeignTracesAreSaid) {
 TEST(Compare, ToleranceIsBytesOrAPart) {
   const FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(true));
   compare::Policy policy;
-  result::set_gate(policy, "requested", "1", "test");
-  result::set_gate(policy, "allocated", "511", "test");
+  records::set_gate(policy, "requested", "1", "test");
+  records::set_gate(policy, "allocated", "511", "test");
   EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kWorse);
-  result::set_gate(policy, "allocated", "512", "test");
+  records::set_gate(policy, "allocated", "512", "test");
   EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kSame);
   policy.allocated = {0, 0.5};
   EXPECT_EQ(compared(base, now, policy).cases.at(0).memory, Direction::kSame);
@@ -192,7 +192,7 @@ TEST(Compare, TheOwnSpaceIsNotComparedTwice) {
   auto base = testing::plain_source("base", {fake_case(kId, 1000)});
   auto& memory = *base.run.cases[0].memory;
   memory.space = "cuda:1";
-  const result::SpaceMemory same{memory.peak_allocated_bytes, memory.peak_requested_bytes, {}};
+  const records::SpaceMemory same{memory.peak_allocated_bytes, memory.peak_requested_bytes, {}};
   memory.spaces = {{"cuda:0", same}, {"cuda:1", same}};
   auto now = base;
   now.label = "new";
@@ -207,17 +207,18 @@ TEST(Compare, WhatBecomesOfCases) {
        fails = fake_case("fails/x/cpu/fp32/b1", 1), heals = fake_case("heals/x/cpu/fp32/b1", 1),
        bad = fake_case("bad/x/cpu/fp32/b1", 1), same = fake_case("same/x/cpu/fp32/b1", 1),
        fresh = fake_case("fresh/x/cpu/fp32/b1", 1), pending = fake_case("pending/x/cpu/fp32/b1", 1);
-  const auto broken = [](result::CaseResult result, result::Status status) {
+  const auto broken = [](records::CaseResult result, records::Status status) {
     result.status = status;
     result.reason = "so it is";
     result.memory.reset();
     return result;
   };
   auto base =
-      testing::plain_source("base", {lost, fails, broken(heals, result::Status::kCrashed),
-                                     broken(bad, result::Status::kOutOfMemory), same, pending});
-  auto now = testing::plain_source("new", {broken(fails, result::Status::kTimeout), heals,
-                                           broken(bad, result::Status::kOutOfMemory), same, fresh});
+      testing::plain_source("base", {lost, fails, broken(heals, records::Status::kCrashed),
+                                     broken(bad, records::Status::kOutOfMemory), same, pending});
+  auto now =
+      testing::plain_source("new", {broken(fails, records::Status::kTimeout), heals,
+                                    broken(bad, records::Status::kOutOfMemory), same, fresh});
   now.run.status = "interrupted";
   now.run.pending = {pending.spec.id};
   const auto found = compare::compare(base, now, {});
@@ -231,12 +232,12 @@ TEST(Compare, WhatBecomesOfCases) {
                                                       {"same", CaseState::kCompared},
                                                       {"fresh", CaseState::kNew}}));
   EXPECT_EQ(found.cases.back().reason, "NEW has not run it: the run is interrupted");
-  const auto decision = gate::decide(found);
+  const auto decision = compare::decide(found);
   EXPECT_EQ(decision.exit_code(), 5);
   EXPECT_EQ(decision.findings.size(), 3U);
   compare::Policy lenient;
   lenient.failed_fails = lenient.missing_fails = false;
-  EXPECT_EQ(gate::decide(compare::compare(base, now, lenient)).exit_code(), 0);
+  EXPECT_EQ(compare::decide(compare::compare(base, now, lenient)).exit_code(), 0);
 }
 
 TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
@@ -247,7 +248,7 @@ TEST(Compare, CasesThatThePlanAddedAreLeftOut) {
              without = testing::plain_source("without", {same});
   EXPECT_EQ(compare::compare(with, without, {}).cases.size(), 1U);
   EXPECT_EQ(compare::compare(without, with, {}).cases.size(), 1U);
-  EXPECT_EQ(gate::decide(compare::compare(with, without, {})).exit_code(), 0);
+  EXPECT_EQ(compare::decide(compare::compare(with, without, {})).exit_code(), 0);
 }
 
 TEST(Compare, ARunWithoutACommitHasNone) {
@@ -270,11 +271,11 @@ TEST(Compare, ANarrowTextHasEachCaseOnALineOfItsOwn) {
 
 TEST(Compare, ANewCaseThatFailsIsAFailure) {
   auto failing = fake_case("fails/x/cpu/fp32/b1", 1);
-  failing.status = result::Status::kCrashed;
+  failing.status = records::Status::kCrashed;
   const auto same = fake_case("same/x/cpu/fp32/b1", 1);
   const auto found = compare::compare(testing::plain_source("base", {same}),
                                       testing::plain_source("new", {same, failing}), {});
-  EXPECT_EQ(gate::decide(found).exit_code(), 5);
+  EXPECT_EQ(compare::decide(found).exit_code(), 5);
 }
 
 TEST(Compare, RefusesTheSameRunAndNoCommonCase) {
@@ -302,14 +303,14 @@ TEST(Compare, NeverMixesCards) {
   EXPECT_EQ(found.cases.at(0).state, CaseState::kRefused);
   EXPECT_TRUE(found.cases[0].measures.empty());
   EXPECT_EQ(found.cases[0].reason, "another card: NVIDIA A100 in BASE, NVIDIA H100 in NEW");
-  const auto decision = gate::decide(found);
+  const auto decision = compare::decide(found);
   EXPECT_EQ(decision.exit_code(), 2);
   now.run.environment["card"] = "NVIDIA A100";
   EXPECT_EQ(compare::compare(base, now, {}).cases.at(0).memory, Direction::kWorse);
-  now.run.cases[0].emulation = result::Emulation{"a100-80gb", {}, {}, {}};
+  now.run.cases[0].emulation = records::Emulation{"a100-80gb", {}, {}, {}};
   found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).reason, "NEW has it from an emulated card, BASE from a real one");
-  base.run.cases[0].emulation = result::Emulation{"h100-80gb", {}, {}, {}};
+  base.run.cases[0].emulation = records::Emulation{"h100-80gb", {}, {}, {}};
   found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).reason, "another emulated card: h100-80gb in BASE, a100-80gb in NEW");
 }
@@ -377,8 +378,8 @@ TEST(Compare, TheOwnSpaceIsNotCountedTwice) {
 TEST(Compare, OfSeveralBoundsTheTightestIsNamed) {
   FakeRun base(testing::tiny_trace(false)), now(testing::tiny_trace(false));
   const auto bound = [](std::int64_t room, const std::string& reason) {
-    result::Verdict verdict;
-    verdict.kind = result::VerdictKind::lower_bound;
+    records::Verdict verdict;
+    verdict.kind = records::VerdictKind::lower_bound;
     verdict.workspace_room_bytes = room;
     verdict.reasons = {reason};
     return verdict;
@@ -433,7 +434,7 @@ TEST(Compare, OneProcessSaysNothingOfSpeed) {
   EXPECT_EQ(speed->difference.direction, Direction::kUnknown);
   EXPECT_EQ(speed->difference.more, 4);
   EXPECT_NEAR(speed->difference.ratio, 2, 1e-12);
-  EXPECT_EQ(gate::decide(compare::compare(base, now, {})).exit_code(), 0);
+  EXPECT_EQ(compare::decide(compare::compare(base, now, {})).exit_code(), 0);
 }
 
 // A round is a process, whatever the settings say: an interrupted run has fewer.
@@ -470,11 +471,11 @@ TEST(Compare, RepetitionsAreJudged) {
   auto found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).speed->difference.direction, Direction::kWorse);
   EXPECT_EQ(found.cases[0].speed->difference.samples, 6U);
-  EXPECT_EQ(gate::decide(found).exit_code(), 4);
+  EXPECT_EQ(compare::decide(found).exit_code(), 4);
   EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("peakbench ab")));
   compare::Policy off;
   off.throughput.reset();
-  EXPECT_EQ(gate::decide(compare::compare(base, now, off)).exit_code(), 0);
+  EXPECT_EQ(compare::decide(compare::compare(base, now, off)).exit_code(), 0);
   now.run.environment["cpu"] = "another";
   found = compare::compare(base, now, {});
   EXPECT_EQ(found.cases.at(0).speed->difference.direction, Direction::kUnknown);

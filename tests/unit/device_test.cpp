@@ -1,12 +1,12 @@
 // Devices as case ids name them, and as files from elsewhere may.
-#include "result/device.h"
+#include "records/device.h"
 
-#include "errors/errors.h"
-#include "result/case.h"
+#include "base/errors.h"
+#include "base/numbers.h"
+#include "records/case.h"
 #include "support/scratch.h"
-#include "units/bytes.h"
 
-namespace peakbench::result {
+namespace peakbench::records {
 namespace {
 
 using testing::message_of;
@@ -168,4 +168,4 @@ TEST(DeviceRecord, ACaseIsEmulatedByItsDeviceOrByWhatItsWorkerSaid) {
 }
 
 }  // namespace
-}  // namespace peakbench::result
+}  // namespace peakbench::records

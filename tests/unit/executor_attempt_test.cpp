@@ -1,9 +1,9 @@
 // How an attempt at a task went, in every way that it can.
 #include <gtest/gtest.h>
 
-#include "executor/attempt.h"
+#include "cluster/attempt.h"
 
-namespace peakbench::executor {
+namespace peakbench::cluster {
 namespace {
 
 TEST(Attempt, Stages) {
@@ -79,4 +79,4 @@ TEST(Attempt, Ends) {
 }
 
 }  // namespace
-}  // namespace peakbench::executor
+}  // namespace peakbench::cluster

@@ -13,14 +13,13 @@
 #include <string>
 #include <thread>
 
-#include "errors/errors.h"
-#include "executor/slurm.h"
-#include "executor/slurm_script.h"
-#include "executor/slurm_words.h"
+#include "base/errors.h"
+#include "cluster/slurm.h"
+#include "cluster/submission.h"
 #include "launch/interrupt.h"
 #include "support/scratch.h"
 
-namespace peakbench::executor {
+namespace peakbench::cluster {
 namespace {
 
 namespace fs = std::filesystem;
@@ -238,4 +237,4 @@ TEST_F(SlurmCommands, AnOrderIsWaitedForThoughACtrlCHasCome) {
 }
 
 }  // namespace
-}  // namespace peakbench::executor
+}  // namespace peakbench::cluster

@@ -9,39 +9,39 @@
 #include <sstream>
 #include <utility>
 
-#include "errors/errors.h"
-#include "executor/merge.h"
-#include "executor/scheduled_run.h"
-#include "executor/submission_files.h"
-#include "executor/task_order.h"
-#include "executor/work.h"
-#include "files/file.h"
-#include "launch/host.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "cluster/merge.h"
+#include "cluster/scheduled_run.h"
+#include "cluster/submission_files.h"
+#include "cluster/task_order.h"
+#include "cluster/work.h"
+#include "launch/machine.h"
 #include "launch/run_folder.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 
-namespace peakbench::executor {
+namespace peakbench::cluster {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace peakbench::testing;
-using result::Status;
+using records::Status;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr const char* kCard = "emulated:h100-80gb";
 
-plan::Plan many(std::size_t count, const char* device = kCard) {
-  std::vector<plan::PlannedCase> cases;
+planning::Plan many(std::size_t count, const char* device = kCard) {
+  std::vector<planning::PlannedCase> cases;
   for (std::size_t i = 0; i < count; ++i)
     cases.push_back(planned_case(fmt::format("m{}", i), "baseline", device));
   return plan_of(std::move(cases));
 }
 
-std::vector<launch::Cases> dealt(const plan::Plan& plan, const Dealing& dealing) {
-  result::Run none;
+std::vector<launch::Cases> dealt(const planning::Plan& plan, const Dealing& dealing) {
+  records::Run none;
   const auto states = launch::take_over(plan, none);
   return deal(plan, states, states.pending, dealing);
 }
@@ -64,8 +64,10 @@ class Told : public launch::RunListener {
  public:
   void run_started(std::size_t, std::size_t) override {}
   void worker_started(const launch::Turn&) override {}
-  void worker_progress(std::size_t, const result::Progress&) override {}
-  void case_ended(std::size_t place, const result::CaseResult&) override { ended.push_back(place); }
+  void worker_progress(std::size_t, const records::Progress&) override {}
+  void case_ended(std::size_t place, const records::CaseResult&) override {
+    ended.push_back(place);
+  }
   void warning(const std::string& text) override { warnings += text + "\n"; }
   std::vector<std::size_t> ended;
   std::string warnings;
@@ -106,8 +108,8 @@ class FakeScheduler : public Scheduler {
     options.node = "n1";
     options.patience = std::chrono::milliseconds(300);
     work(options,
-         {[] { return manifest::Worker{}; },
-          [this](const plan::Plan&) { return std::make_unique<Borrowed>(runner); }},
+         {[] { return planning::Worker{}; },
+          [this](const planning::Plan&) { return std::make_unique<Borrowed>(runner); }},
          log);
     return {TaskState::kDone, "COMPLETED", "n1"};
   }
@@ -140,11 +142,11 @@ class ScheduledTest : public ::testing::Test {
     options.submit.dealing.cases_a_task = 2;
     options.submit.program = "/opt/peakbench";
   }
-  result::Run run(const plan::Plan& plan) {
+  records::Run run(const planning::Plan& plan) {
     const launch::RunFolder folder(scratch / "run");
     return run_scheduled(plan, folder, options, scheduler, told);
   }
-  static std::vector<std::string> statuses(const result::Run& run) {
+  static std::vector<std::string> statuses(const records::Run& run) {
     std::vector<std::string> found;
     for (const auto& one : run.cases) found.push_back(to_string(one.status));
     return found;
@@ -193,7 +195,7 @@ TEST_F(ScheduledTest, AnOrderNamesTheContentOfItsPlugins) {
   auto plan = many(1);
   plan.cases[0].model.path = scratch / "m.so";
   write_text(plan.cases[0].model.path, "one");
-  result::Run none;
+  records::Run none;
   const auto states = launch::take_over(plan, none);
   const auto path = scratch / "order.json";
   write_order(path, order_for(plan, states, {0}, scratch.path(), launch::host_environment({})));
@@ -473,7 +475,7 @@ TEST_F(ScheduledTest, AThousandTasksThatEndAtOnceAreAllTaken) {
     end.run = order.known;
     end.run->pending.clear();
     for (const auto& planned : order.plan.cases) {
-      result::CaseResult one;
+      records::CaseResult one;
       one.spec = planned.spec;
       one.memory = memory_of(1000);
       one.throughput_reason = "none";
@@ -492,7 +494,7 @@ TEST_F(ScheduledTest, AThousandTasksThatEndAtOnceAreAllTaken) {
 
 class MergeTest : public ScheduledTest {
  protected:
-  PartialRun part(const std::string& name, const plan::Plan& plan) {
+  PartialRun part(const std::string& name, const planning::Plan& plan) {
     launch::SessionOptions session;
     const launch::RunFolder folder(scratch / name);
     return {folder.path(), launch::run_plan(plan, folder, session, scheduler.runner, told)};
@@ -550,4 +552,4 @@ TEST_F(MergeTest, SaysWhatDiffers) {
 }
 
 }  // namespace
-}  // namespace peakbench::executor
+}  // namespace peakbench::cluster

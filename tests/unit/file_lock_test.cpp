@@ -1,6 +1,4 @@
 // One process at a time.
-#include "files/file_lock.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +7,8 @@
 #include <memory>
 #include <thread>
 
-#include "errors/errors.h"
+#include "base/atomic_file.h"
+#include "base/errors.h"
 #include "support/scratch.h"
 
 namespace peakbench::files {

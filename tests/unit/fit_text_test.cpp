@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "text/columns.h"
+#include "base/columns.h"
 
 namespace peakbench::cli {
 namespace {
@@ -192,7 +192,7 @@ TEST(FitText, OfSeveralBoundsTheTightestIsNamed) {
   found.answers.push_back(takes(State::kFits, 3, 30));
   for (std::size_t i = 0; i < 2; ++i) {
     auto& verdict = found.answers[i].found->emulation.emplace().verdict.emplace();
-    verdict.kind = result::VerdictKind::lower_bound;
+    verdict.kind = records::VerdictKind::lower_bound;
     verdict.workspace_room_bytes = i == 0 ? 5 * kGiB : kGiB;
     verdict.reasons = {i == 0 ? "the reason of five" : "the reason of one"};
   }

@@ -1,4 +1,4 @@
-#include "files/folder.h"
+#include "base/folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "errors/errors.h"
-#include "files/copy_file.h"
-#include "files/own_file.h"
+#include "base/errors.h"
+#include "base/own_file.h"
+#include "base/regular_file.h"
 #include "support/scratch.h"
 
 namespace peakbench::files {

@@ -1,5 +1,5 @@
 // The server that workers are forked from: what it is told, what a run gets of it, and its death.
-#include "process/fork_server.h"
+#include "host/fork_server.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "process/messages.h"
-#include "process/process.h"
+#include "host/process.h"
+#include "host/serve.h"
 #include "support/scratch.h"
 
 namespace peakbench::process {

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/gate/gate.h"
+#include "reports/compare/gate.h"
 #include "support/fake_runs.h"
 
-namespace peakbench::gate {
+namespace peakbench::compare {
 namespace {
 
 using compare::Direction;
@@ -186,11 +186,11 @@ TEST(GateCause, UnknownConditionsExcuseNothing) {
   EXPECT_EQ(found.incomparable, "LibTorch 2.11.0 → 2.12.0");
   EXPECT_EQ(decide(found).exit_code(), 2);
   now.run.cases.push_back(fake_case("b/x/cpu/fp32/b1", 5));
-  now.run.cases.back().status = result::Status::kCrashed;
+  now.run.cases.back().status = records::Status::kCrashed;
   const auto decision = decide(compare::compare(base, now, {}));
   EXPECT_EQ(decision.findings.back().outcome, Outcome::kFailedCase) << "what fails, fails";
   EXPECT_EQ(decision.exit_code(), 2);
 }
 
 }  // namespace
-}  // namespace peakbench::gate
+}  // namespace peakbench::compare

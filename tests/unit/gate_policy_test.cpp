@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "reports/compare/compare.h"
 #include "support/fake_runs.h"
 #include "support/scratch.h"
@@ -29,9 +29,9 @@ TEST(Policy, IsReadFromTheSuiteOfNewThenOfBase) {
 }
 
 TEST(Policy, SaysWhatItExpects) {
-  result::GatePolicy policy;
+  records::GatePolicy policy;
   const auto error = [&](const char* key, const char* text) {
-    return testing::message_of<ConfigError>([&] { result::set_gate(policy, key, text, "here"); });
+    return testing::message_of<ConfigError>([&] { records::set_gate(policy, key, text, "here"); });
   };
   EXPECT_THAT(error("allocated", "lots"),
               HasSubstr("here: expected 0, a size like 512 or 1MiB, or a part of the base like "
@@ -44,17 +44,17 @@ TEST(Policy, SaysWhatItExpects) {
 }
 
 TEST(Policy, ComesBackFromJson) {
-  result::GatePolicy policy, read;
+  records::GatePolicy policy, read;
   for (const auto& [key, text] : std::map<std::string, std::string>{{"requested", "512"},
                                                                     {"allocated", "0.5%"},
                                                                     {"throughput", "off"},
                                                                     {"missing", "pass"},
                                                                     {"phases", "pass"}})
-    result::set_gate(policy, key, text, "");
-  const auto json = result::to_json(policy);
+    records::set_gate(policy, key, text, "");
+  const auto json = records::to_json(policy);
   for (const auto& [key, value] : json.items())
-    result::set_gate(read, key, value.get<std::string>(), "");
-  EXPECT_EQ(result::to_json(read), result::to_json(policy));
+    records::set_gate(read, key, value.get<std::string>(), "");
+  EXPECT_EQ(records::to_json(read), records::to_json(policy));
   EXPECT_EQ(read.requested.bytes, 512);
   EXPECT_DOUBLE_EQ(read.allocated.fraction, 0.005);
   EXPECT_FALSE(read.phases_fail);

@@ -1,12 +1,12 @@
 // What a gate makes of a comparison that checked little, or nothing.
-#include "reports/gate/gate.h"
+#include "reports/compare/gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/fake_runs.h"
 
-namespace peakbench::gate {
+namespace peakbench::compare {
 namespace {
 
 using compare::CaseState;
@@ -14,7 +14,7 @@ using peakbench::testing::fake_case;
 using peakbench::testing::plain_source;
 using ::testing::HasSubstr;
 
-result::CaseResult ended(result::CaseResult result, result::Status status) {
+records::CaseResult ended(records::CaseResult result, records::Status status) {
   result.status = status;
   result.reason = "so it is";
   result.memory.reset();
@@ -22,7 +22,7 @@ result::CaseResult ended(result::CaseResult result, result::Status status) {
 }
 
 TEST(Gate, NothingComparedDoesNotPass) {
-  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
+  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), records::Status::kOutOfMemory);
   const auto fresh = fake_case("fresh/x/cpu/fp32/b1", 1);
   const auto base = plain_source("base", {fails}), now = plain_source("new", {fails, fresh});
   const auto found = compare::compare(base, now, {});
@@ -39,7 +39,7 @@ TEST(Gate, NothingComparedDoesNotPass) {
 }
 
 TEST(Gate, ACaseThatStillFailsPassesBesideOneThatWasCompared) {
-  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), result::Status::kOutOfMemory);
+  const auto fails = ended(fake_case("fails/x/cpu/fp32/b1", 1), records::Status::kOutOfMemory);
   const auto same = fake_case("same/x/cpu/fp32/b1", 1);
   const auto decision = decide(compare::compare(plain_source("base", {fails, same}),
                                                 plain_source("new", {fails, same}), {}));
@@ -50,8 +50,9 @@ TEST(Gate, ACaseThatStillFailsPassesBesideOneThatWasCompared) {
 
 TEST(Gate, APolicyThatLeavesEverythingOutDoesNotPass) {
   const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
-  const auto found = compare::compare(
-      plain_source("base", {ran}), plain_source("new", {ended(ran, result::Status::kCrashed)}), {});
+  const auto found =
+      compare::compare(plain_source("base", {ran}),
+                       plain_source("new", {ended(ran, records::Status::kCrashed)}), {});
   EXPECT_EQ(decide(found).exit_code(), 5) << "what failed says more than `unusable`";
   auto lenient = found;
   lenient.policy.failed_fails = false;
@@ -71,7 +72,7 @@ TEST(Gate, NoEffectIsAFailedCase) {
   const auto ran = fake_case("a/x/cpu/fp32/b1", 1);
   const auto found =
       compare::compare(plain_source("base", {ran}),
-                       plain_source("new", {ended(ran, result::Status::kNoEffect)}), {});
+                       plain_source("new", {ended(ran, records::Status::kNoEffect)}), {});
   EXPECT_EQ(found.cases.at(0).state, CaseState::kFailed);
   const auto decision = decide(found);
   EXPECT_EQ(decision.exit_code(), 5);
@@ -81,8 +82,8 @@ TEST(Gate, NoEffectIsAFailedCase) {
 // The machine's doing is no regression and no failure of the case's; it does not pass all the same.
 TEST(Gate, WhatTheMachineFailedIsNotMeasured) {
   const auto ran = fake_case("a/x/cpu/fp32/b1", 1), same = fake_case("same/x/cpu/fp32/b1", 1);
-  const auto failed = ended(ran, result::Status::kHostFailure);
-  const auto decision_of = [&](const result::CaseResult& base, const result::CaseResult& now) {
+  const auto failed = ended(ran, records::Status::kHostFailure);
+  const auto decision_of = [&](const records::CaseResult& base, const records::CaseResult& now) {
     return decide(
         compare::compare(plain_source("base", {base, same}), plain_source("new", {now, same}), {}));
   };
@@ -99,8 +100,8 @@ TEST(Gate, WhatTheMachineFailedIsNotMeasured) {
   EXPECT_EQ(decision.cases[0].skipped,
             "new: the machine failed it in BASE (so it is); the same `peakbench run` with --resume "
             "runs it again");
-  EXPECT_EQ(decision_of(failed, ended(ran, result::Status::kCrashed)).exit_code(), 5);
+  EXPECT_EQ(decision_of(failed, ended(ran, records::Status::kCrashed)).exit_code(), 5);
 }
 
 }  // namespace
-}  // namespace peakbench::gate
+}  // namespace peakbench::compare

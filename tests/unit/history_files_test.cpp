@@ -5,15 +5,12 @@
 #include <thread>
 
 #include "history_fixture.h"
-#include "reports/history/export.h"
-#include "reports/history/packed.h"
-#include "reports/history/prune.h"
-#include "reports/history/reference.h"
-#include "reports/history/schema.h"
-#include "reports/history/source.h"
-#include "reports/history/trend.h"
+#include "reports/trends/keep.h"
+#include "reports/trends/read.h"
+#include "reports/trends/schema.h"
+#include "reports/trends/source.h"
 
-namespace peakbench::history {
+namespace peakbench::trends {
 namespace {
 
 using peakbench::testing::example_run;
@@ -128,4 +125,4 @@ TEST_F(Histories, WritersAtOnceLoseNothing) {
 }
 
 }  // namespace
-}  // namespace peakbench::history
+}  // namespace peakbench::trends

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "errors/errors.h"
-#include "reports/history/history.h"
+#include "base/errors.h"
+#include "reports/trends/history.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 
-namespace peakbench::history {
+namespace peakbench::trends {
 
 // Two cases: peaks of so many bytes; `day` tells runs apart.
-inline result::Run run_of(int day, std::int64_t bytes, const std::string& libtorch = "2.11.0") {
+inline records::Run run_of(int day, std::int64_t bytes, const std::string& libtorch = "2.11.0") {
   auto run = peakbench::testing::example_run();
   run.status = "complete";
   run.pending.clear();
@@ -54,4 +54,4 @@ class Histories : public ::testing::Test {
   std::string path_ = folder_ / "h.sqlite";
 };
 
-}  // namespace peakbench::history
+}  // namespace peakbench::trends

@@ -5,15 +5,12 @@
 #include <thread>
 
 #include "history_fixture.h"
-#include "reports/history/export.h"
-#include "reports/history/packed.h"
-#include "reports/history/prune.h"
-#include "reports/history/reference.h"
-#include "reports/history/schema.h"
-#include "reports/history/source.h"
-#include "reports/history/trend.h"
+#include "reports/trends/keep.h"
+#include "reports/trends/read.h"
+#include "reports/trends/schema.h"
+#include "reports/trends/source.h"
 
-namespace peakbench::history {
+namespace peakbench::trends {
 namespace {
 
 using peakbench::testing::example_run;
@@ -78,7 +75,7 @@ TEST_F(Histories, ACasesOwnCardIsItsTrend) {
 
 TEST_F(Histories, NoEffectIsFiledAsItIs) {
   auto run = run_of(1, 4096);
-  run.cases[0].status = result::Status::kNoEffect;
+  run.cases[0].status = records::Status::kNoEffect;
   open().add(run, {}, {});
   EXPECT_EQ(open().run(1).ok_cases, static_cast<std::int64_t>(run.cases.size()) - 1);
   const auto series = open().series(run.cases[0].spec.id);
@@ -88,13 +85,13 @@ TEST_F(Histories, NoEffectIsFiledAsItIs) {
 
 TEST_F(Histories, WhatTheMachineFailedIsNoPoint) {
   auto run = run_of(1, 4096);
-  run.cases[0].status = result::Status::kHostFailure;
+  run.cases[0].status = records::Status::kHostFailure;
   open().add(run, {}, {});
   const auto count = static_cast<std::int64_t>(run.cases.size()) - 1;
   EXPECT_EQ(open().run(1).cases, count);
   EXPECT_EQ(open().run(1).ok_cases, count);
   EXPECT_TRUE(open().series(run.cases[0].spec.id).empty());
-  for (auto& one : run.cases) one.status = result::Status::kHostFailure;
+  for (auto& one : run.cases) one.status = records::Status::kHostFailure;
   EXPECT_THROW(open().add(run, {}, {}), ConfigError);
 }
 
@@ -173,8 +170,8 @@ TEST_F(Histories, TrendsGoByTheOrderOfAddingAndSayWhatCannotBeCompared) {
 
 TEST_F(Histories, SayHowFarFiguresCanBeReliedOn) {
   auto run = run_of(1, 4096);
-  run.cases[0].emulation->verdict = result::Verdict{};
-  run.cases[0].emulation->verdict->kind = result::VerdictKind::lower_bound;
+  run.cases[0].emulation->verdict = records::Verdict{};
+  run.cases[0].emulation->verdict->kind = records::VerdictKind::lower_bound;
   auto history = open();
   history.add(run, {}, {"main", "", "", ""});
   const auto figures = [&](const std::string& case_id) {
@@ -318,4 +315,4 @@ TEST_F(Histories, LinesMakeTheSameHistory) {
 }
 
 }  // namespace
-}  // namespace peakbench::history
+}  // namespace peakbench::trends

@@ -3,14 +3,14 @@
 
 #include <cmath>
 
-#include "errors/errors.h"
-#include "files/read_file.h"
-#include "json/fields.h"
-#include "json/parse_json.h"
-#include "result/gate_policy.h"
+#include "base/errors.h"
+#include "base/fields.h"
+#include "base/json.h"
+#include "base/numbers.h"
+#include "base/printable.h"
+#include "base/regular_file.h"
+#include "records/gate_policy.h"
 #include "support/scratch.h"
-#include "text/printable.h"
-#include "units/number.h"
 
 namespace peakbench {
 namespace {
@@ -135,8 +135,8 @@ TEST(Numbers, OfAField) {
 }
 
 TEST(Numbers, OfAPolicyNeverOverflow) {
-  result::GatePolicy policy;
-  const auto set = [&](const char* text) { result::set_gate(policy, "allocated", text, "here"); };
+  records::GatePolicy policy;
+  const auto set = [&](const char* text) { records::set_gate(policy, "allocated", text, "here"); };
   for (const char* text : {"inf%", "nan%", "1e300%", "1e999%", "1001%", "inf", "1e19"})
     EXPECT_THROW(set(text), ConfigError) << text;
   set("1000%");

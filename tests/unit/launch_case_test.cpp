@@ -11,7 +11,7 @@ namespace peakbench::launch {
 namespace {
 
 using namespace peakbench::testing;
-using result::Status;
+using records::Status;
 
 // What a card that is large enough needs, after the card asked for ran out of memory.
 std::optional<std::int64_t> needed_bytes(std::optional<std::int64_t> reserved) {
@@ -23,7 +23,7 @@ std::optional<std::int64_t> needed_bytes(std::optional<std::int64_t> reserved) {
     WorkerReport report;
     if (runner.orders.size() == 1) {
       report.result.status = Status::kOutOfMemory;
-      report.result.out_of_memory = result::OutOfMemory{};
+      report.result.out_of_memory = records::OutOfMemory{};
     } else {
       EXPECT_TRUE(order.job.trace_path.empty()) << "the trace of the failure stays";
       report.result.memory = memory_of(3000);
@@ -50,7 +50,7 @@ TEST(OutOfMemory, OnAnEmulatedCardSaysWhatIsNeeded) {
 TEST(Program, HasNoPromiseAndNoTimes) {
   const ScratchFolder scratch;
   auto planned = planned_case("mine", "baseline");
-  planned.spec.kind = result::CaseKind::kProgram;
+  planned.spec.kind = records::CaseKind::kProgram;
   planned.spec.strategies.clear();
   planned.promise = {};
   const auto request = plan_of({}).request;
@@ -63,14 +63,15 @@ TEST(Program, HasNoPromiseAndNoTimes) {
             "a program runs as it is: which of its steps to time is not known");
 }
 
-plan::PlannedCase planned_program(const std::string& device, std::int64_t timeout_s = 0) {
+planning::PlannedCase planned_program(const std::string& device, std::int64_t timeout_s = 0) {
   auto planned = planned_case("mine", "baseline", device);
-  planned.spec.kind = result::CaseKind::kProgram;
+  planned.spec.kind = records::CaseKind::kProgram;
   planned.spec.strategies.clear();
   planned.strategies.clear();
   planned.promise = {};
   planned.reference.clear();
-  planned.program = result::ProgramCommand{{"sh", "mine.sh"}, {{"A", "1"}}, "/", "here", timeout_s};
+  planned.program =
+      records::ProgramCommand{{"sh", "mine.sh"}, {{"A", "1"}}, "/", "here", timeout_s};
   return planned;
 }
 
@@ -85,7 +86,7 @@ TEST(Program, IsOneOrderForAWorkerOfItsOwn) {
     WorkerReport report;
     auto& found = report.result;
     found.status = Status::kOutOfMemory;
-    found.out_of_memory = result::OutOfMemory{};
+    found.out_of_memory = records::OutOfMemory{};
     found.emulation.emplace().read_backs.push_back({{"bytes", 4}});
     found.ranks = {{0, memory_of(10), "cases/mine/trace.sqlite"},
                    {1, memory_of(30), "cases/mine/trace.1.sqlite"}};
@@ -109,8 +110,9 @@ TEST(Program, HasTheRunsTimeLimitUnlessItHasOne) {
   const ScratchFolder scratch;
   const auto planned = planned_program("cpu");
   const auto request = plan_of({}).request;
-  EXPECT_EQ(make_order({&planned, &request, scratch / "run", {}}, result::JobMode::kMemory).timeout,
-            std::chrono::seconds(60));
+  EXPECT_EQ(
+      make_order({&planned, &request, scratch / "run", {}}, records::JobMode::kMemory).timeout,
+      std::chrono::seconds(60));
 }
 
 // What an earlier attempt recorded, and the traces of processes that this one does not have.

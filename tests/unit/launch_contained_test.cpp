@@ -19,7 +19,7 @@ namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using result::Status;
+using records::Status;
 using namespace peakbench::testing;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;

@@ -1,14 +1,14 @@
 // What gradients say of a promise beside the reference's: pure.
 #include <gtest/gtest.h>
 
-#include "launch/gradients.h"
+#include "launch/equivalence_check.h"
 
 namespace peakbench::launch {
 namespace {
 
-result::CaseResult case_without(std::vector<std::string> names) {
-  result::CaseResult made;
-  made.equivalence = result::Equivalence{};
+records::CaseResult case_without(std::vector<std::string> names) {
+  records::CaseResult made;
+  made.equivalence = records::Equivalence{};
   made.equivalence->promise = "bit_identical";
   made.equivalence->verdict = "not_checked";
   made.equivalence->without_gradient = std::move(names);
@@ -49,11 +49,11 @@ TEST(Gradients, SayNothingOfAStrategyThatTrainsOtherwiseNorOfTheSameBits) {
 
 TEST(Gradients, SayNothingWhereTheHostReadUnknownValuesOrACaseFailed) {
   auto one = case_without({"expert"});
-  one.emulation = result::Emulation{};
+  one.emulation = records::Emulation{};
   one.emulation->read_backs.push_back({{"bytes", 8}});
   EXPECT_FALSE(compare_gradients(one, case_without({})));
   auto failed = case_without({});
-  failed.status = result::Status::kOutOfMemory;
+  failed.status = records::Status::kOutOfMemory;
   one = case_without({"a"});
   EXPECT_FALSE(compare_gradients(one, failed));
 }

@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "launch/case.h"
-#include "launch/group_outcome.h"
 #include "launch/interrupt.h"
-#include "launch/rank_environment.h"
+#include "launch/run_group.h"
+#include "launch/worker_environment.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 #include "worker_fixture.h"
@@ -25,7 +25,7 @@ namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using result::Status;
+using records::Status;
 using namespace peakbench::testing;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -130,7 +130,7 @@ TEST_P(GroupTest, AListenerThatThrowsLeavesNothingRunning) {
   GroupOrder order;
   for (std::size_t rank = 0; rank < 2; ++rank) order.workers.push_back(worker(rank, "hang"));
   Listener listener;
-  listener.progress = [](const result::Progress&) { throw std::runtime_error("no more"); };
+  listener.progress = [](const records::Progress&) { throw std::runtime_error("no more"); };
   ProcessRunner runner;
   EXPECT_THROW(runner.run(order, listener), std::runtime_error);
   for (int i = 0; i < 200 && left_running() > 0; ++i) std::this_thread::sleep_for(milliseconds(10));
@@ -192,13 +192,13 @@ TEST(GroupOutcome, IsAsDoubtfulAsItsWorstRank) {
   auto small = ended(Status::kOk, 1), large = small;
   small.result.memory = memory_of(100);
   auto& doubted = small.result.emulation.emplace().verdict.emplace();
-  doubted.kind = result::VerdictKind::unreliable;
+  doubted.kind = records::VerdictKind::unreliable;
   doubted.reasons = {"it read a size"};
   large.result.memory = memory_of(200);
-  large.result.emulation.emplace().verdict.emplace().kind = result::VerdictKind::exact_if;
+  large.result.emulation.emplace().verdict.emplace().kind = records::VerdictKind::exact_if;
   for (const auto& ranks : {std::vector{small, large}, std::vector{large, small}}) {
     const auto verdict = *group_outcome(ranks).emulation->verdict;
-    EXPECT_EQ(verdict.kind, result::VerdictKind::unreliable);
+    EXPECT_EQ(verdict.kind, records::VerdictKind::unreliable);
     EXPECT_EQ(verdict.reasons, std::vector<std::string>{"it read a size"});
   }
 }

@@ -3,25 +3,25 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "launch/host.h"
+#include "launch/machine.h"
 #include "launch/outcome.h"
 
 namespace peakbench::launch {
 namespace {
 
-using result::Status;
+using records::Status;
 
 constexpr std::int64_t kMiB = 1 << 20;
 
 Evidence seen_in(const std::string& phase, std::int64_t step, std::int64_t steps) {
   Evidence evidence;
-  evidence.last = result::Progress{phase, step, steps, 700, 900};
+  evidence.last = records::Progress{phase, step, steps, 700, 900};
   return evidence;
 }
 
 Evidence with_result() {
   Evidence evidence;
-  evidence.written = result::WorkerResult{};
+  evidence.written = records::WorkerResult{};
   evidence.written->status = Status::kUnsupported;
   return evidence;
 }
@@ -135,7 +135,7 @@ TEST(Outcome, AWorkerThatCouldNotBeStarted) {
 
 TEST(Outcome, AWorkersWordAndItsExitCodeTogether) {
   Evidence evidence;
-  evidence.end.exit_code = result::kHostFailureExit;
+  evidence.end.exit_code = records::kHostFailureExit;
   EXPECT_EQ(outcome(evidence).status, Status::kCrashed);
   evidence.host_failure = "the disk is full\n";
   EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "process/kept_output.h"
-#include "process/progress_lines.h"
+#include "host/worker_output.h"
 #include "support/scratch.h"
 
 namespace peakbench::process {

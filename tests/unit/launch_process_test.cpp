@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
 #include "support/fake_plan.h"
@@ -20,7 +20,7 @@ namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using result::Status;
+using records::Status;
 using namespace peakbench::testing;
 using std::chrono::steady_clock;
 
@@ -162,10 +162,10 @@ TEST_P(WorkerTest, ASecondCtrlCEndsAtOnce) {
 INSTANTIATE_TEST_SUITE_P(Way, WorkerTest, ::testing::Values(Way::kFresh, Way::kForked), name_of);
 
 TEST(Worker, AMissingProgramIsTheUsersMatter) {
-  manifest::Worker worker;
+  planning::Worker worker;
   worker.program = "/nowhere/peakbench-worker";
   auto plan = plan_of({planned_case("m", "baseline")});
-  plan.cases[0].worker = std::make_shared<const manifest::Worker>(worker);
+  plan.cases[0].worker = std::make_shared<const planning::Worker>(worker);
   const auto message = message_of<ConfigError>([&] { ProcessRunner(plan, ""); });
   EXPECT_TRUE(contains(message, "no worker program: /nowhere/peakbench-worker"));
 }

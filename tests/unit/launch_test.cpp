@@ -6,17 +6,14 @@
 #include <filesystem>
 #include <map>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "launch/case.h"
-#include "launch/device_environment.h"
-#include "launch/environment.h"
-#include "launch/host.h"
-#include "launch/machine_load.h"
-#include "launch/reference_checkpoint.h"
+#include "launch/equivalence_check.h"
+#include "launch/machine.h"
 #include "launch/rounds.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
-#include "launch/throughput.h"
+#include "launch/worker_environment.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 
@@ -24,8 +21,8 @@ namespace peakbench::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using result::JobMode;
-using result::Status;
+using records::JobMode;
+using records::Status;
 using namespace peakbench::testing;
 
 class Silent : public RunListener {
@@ -35,9 +32,11 @@ class Silent : public RunListener {
     kept = kept_cases;
   }
   void worker_started(const Turn& turn) override { turns.push_back(turn); }
-  void worker_progress(std::size_t, const result::Progress&) override { ++progress; }
+  void worker_progress(std::size_t, const records::Progress&) override { ++progress; }
   void warning(const std::string& text) override { warnings.push_back(text); }
-  void case_ended(std::size_t place, const result::CaseResult&) override { ended.push_back(place); }
+  void case_ended(std::size_t place, const records::CaseResult&) override {
+    ended.push_back(place);
+  }
   std::size_t started = 0, kept = 0, progress = 0;
   std::vector<Turn> turns;
   std::vector<std::size_t> ended;
@@ -46,8 +45,8 @@ class Silent : public RunListener {
 
 class SessionTest : public ::testing::Test {
  protected:
-  result::Run run(const plan::Plan& plan) { return run(plan, options()); }
-  result::Run run(const plan::Plan& plan, const SessionOptions& options) {
+  records::Run run(const planning::Plan& plan) { return run(plan, options()); }
+  records::Run run(const planning::Plan& plan, const SessionOptions& options) {
     const RunFolder folder(scratch / "run");
     return run_plan(plan, folder, options, runner, observer);
   }
@@ -94,7 +93,7 @@ TEST_F(SessionTest, EveryCaseHasAMemoryAndAThroughputWorker) {
   EXPECT_EQ(run.cases[0].memory->worker_peak_rss_bytes, 777);
   EXPECT_EQ(run.cases[0].throughput->step_times_ns.size(), 3u);
   EXPECT_EQ(run.cases[0].wall_ns, 2'000'000);
-  const auto written = result::read_run(scratch / "run");
+  const auto written = records::read_run(scratch / "run");
   EXPECT_EQ(written.cases.size(), 2u);
   EXPECT_TRUE(written.pending.empty());
   EXPECT_FALSE(written.environment.at("cpu").get<std::string>().empty());
@@ -103,7 +102,7 @@ TEST_F(SessionTest, EveryCaseHasAMemoryAndAThroughputWorker) {
 TEST_F(SessionTest, ResultsAreWrittenAsEachWorkerEnds) {
   std::vector<std::string> on_disk;  // rounds of each case
   runner.answer = [&](const WorkerOrder& order) {
-    const auto written = result::read_run(scratch / "run");
+    const auto written = records::read_run(scratch / "run");
     EXPECT_EQ(written.status, "running");
     EXPECT_EQ(written.pending.size(), on_disk.size() < 5 ? 2u : 1u);
     std::string text;
@@ -264,7 +263,7 @@ TEST_F(SessionTest, InterruptedInARoundOnlyTheMissingRoundsAreRunAgain) {
 }
 
 // The stack's own plugin is this file.
-plan::PlannedCase case_with(const std::string& stack, const std::string& plugin) {
+planning::PlannedCase case_with(const std::string& stack, const std::string& plugin) {
   auto planned = planned_case("m", stack);
   planned.strategies.back().path = plugin;
   return planned;
@@ -283,8 +282,8 @@ TEST_F(SessionTest, AHashIsThatOfTheFilesBytes) {
   ASSERT_EQ(run.cases[0].plugins.size(), 1u);
   EXPECT_EQ(
       run.cases[0].plugins[0],
-      (result::PluginBuild{"strategy", "x", "x.so",
-                           "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}));
+      (records::PluginBuild{"strategy", "x", "x.so",
+                            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}));
 }
 
 TEST_F(SessionTest, APluginBuiltAnewIsMeasuredAgainAndItsReferenceForIt) {
@@ -672,7 +671,7 @@ TEST_F(SessionTest, ARunOfAnotherBuildIsNotResumed) {
   for (const char* name : {"libtorch", "commit", "cpu"}) {
     auto other = written;
     other.environment[name] = "another";
-    result::write_run(other, scratch / "run");
+    records::write_run(other, scratch / "run");
     const auto message = message_of<ConfigError>([&] { run(plan); });
     EXPECT_NE(message.find(std::string(name) + " = \"another\", here it is"), std::string::npos)
         << message;
@@ -742,19 +741,19 @@ TEST_F(SessionTest, AFileInTheWayOfTheFolder) {
 TEST(Throughput, OneRoundIsKeptAsItIs) {
   auto one = throughput_of({5, 7});
   one.step_ns.median = 42;
-  std::optional<result::Throughput> all;
-  add_round(all, one, {2, 1, one.step_times_ns, {}}, result::CaseSpec{});
+  std::optional<records::Throughput> all;
+  add_round(all, one, {2, 1, one.step_times_ns, {}}, records::CaseSpec{});
   EXPECT_EQ(all->step_ns.median, 42);
   ASSERT_EQ(all->rounds.size(), 1u);
   EXPECT_EQ(all->rounds[0].step_times_ns, (std::vector<std::int64_t>{5, 7}));
 }
 
 TEST(Throughput, StepsStandInTheOrderOfTheRounds) {
-  std::optional<result::Throughput> all;
+  std::optional<records::Throughput> all;
   for (const std::int64_t round : {2, 0, 1}) {
     auto one = throughput_of({10 * round + 1, 10 * round + 2});
     one.tokens_per_second = 1;
-    result::CaseSpec spec;
+    records::CaseSpec spec;
     spec.batch_size = 2;
     spec.sequence_length = 5;
     add_round(all, one, {round, 0, one.step_times_ns, {}}, spec);
@@ -810,8 +809,8 @@ TEST(MachineLoad, WhatTheWorkerTookIsNotOthers) {
   EXPECT_EQ(other_busy_cores(100, 450, 100, 0, 0), std::nullopt);
 }
 
-result::CaseResult case_in(nlohmann::json environment) {
-  result::CaseResult result;
+records::CaseResult case_in(nlohmann::json environment) {
+  records::CaseResult result;
   result.environment = std::move(environment);
   return result;
 }
@@ -846,8 +845,8 @@ TEST(Host, TheBudgetIsWhatWasAskedOrWhatIsLeft) {
 }
 
 TEST(DeviceEnvironment, OnlyEmulatedDevicesNeedOne) {
-  EXPECT_TRUE(environment_for(result::device_from("cpu"), {}).empty());
-  EXPECT_TRUE(environment_for(result::device_from("cuda:0"), {}).empty());
+  EXPECT_TRUE(environment_for(records::device_from("cpu"), {}).empty());
+  EXPECT_TRUE(environment_for(records::device_from("cuda:0"), {}).empty());
 }
 
 }  // namespace

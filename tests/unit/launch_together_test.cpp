@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "launch/interrupt.h"
+#include "launch/run_book.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
 #include "launch/together.h"
-#include "launch/write_pace.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 
@@ -26,7 +26,7 @@ namespace peakbench::launch {
 namespace {
 
 using namespace peakbench::testing;
-using result::Status;
+using records::Status;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -42,9 +42,9 @@ struct Heard {
   Hearing hearing() {
     const auto here = [this] { EXPECT_EQ(std::this_thread::get_id(), thread); };
     return {[=, this](std::size_t index) { here(), started.push_back(index); },
-            [=, this](std::size_t, const result::Progress&) { here(), ++progress; },
+            [=, this](std::size_t, const records::Progress&) { here(), ++progress; },
             [=, this](const std::string& text) { here(), warnings.push_back(text); },
-            [=, this](std::size_t index, const std::optional<result::CaseResult>&) {
+            [=, this](std::size_t index, const std::optional<records::CaseResult>&) {
               here(), ended.push_back(index);
             },
             [=, this] { here(), ++ticks; }};
@@ -64,7 +64,7 @@ TEST(Together, AsManyAtATimeAsAskedFor) {
         listener.warn("w");
         three.arrive_and_wait();
         --at_work;
-        return result::CaseResult{};
+        return records::CaseResult{};
       },
       heard.hearing());
   EXPECT_FALSE(too_many);
@@ -77,7 +77,7 @@ TEST(Together, AsManyAtATimeAsAskedFor) {
 TEST(Together, InOrder) {
   Heard heard;
   measure_together(
-      20'000, 4, [](std::size_t, const Listener&) { return result::CaseResult{}; },
+      20'000, 4, [](std::size_t, const Listener&) { return records::CaseResult{}; },
       heard.hearing());
   EXPECT_EQ(heard.started.size(), 20'000u);
   EXPECT_TRUE(std::ranges::is_sorted(heard.started));
@@ -89,14 +89,14 @@ TEST(Together, WhatIsThrownEndsItAndIsThrownAgain) {
     Heard heard;
     auto hearing = heard.hearing();
     if (!in_worker)
-      hearing.ended = [](std::size_t, const std::optional<result::CaseResult>&) {
+      hearing.ended = [](std::size_t, const std::optional<records::CaseResult>&) {
         throw std::runtime_error("bad");
       };
-    const auto measure = [&](std::size_t, const Listener&) -> std::optional<result::CaseResult> {
+    const auto measure = [&](std::size_t, const Listener&) -> std::optional<records::CaseResult> {
       ++begun;
       std::this_thread::sleep_for(milliseconds(20));
       if (in_worker) throw std::runtime_error("bad");
-      return result::CaseResult{};
+      return records::CaseResult{};
     };
     EXPECT_THROW(measure_together(100, 2, measure, hearing), std::runtime_error);
     EXPECT_LT(begun, 10);
@@ -108,10 +108,10 @@ TEST(Together, NoneIsBegunAfterAnInterrupt) {
   Heard heard;
   measure_together(
       100, 2,
-      [](std::size_t index, const Listener&) -> std::optional<result::CaseResult> {
+      [](std::size_t index, const Listener&) -> std::optional<records::CaseResult> {
         if (index == 3) kill(getpid(), SIGINT);
         std::this_thread::sleep_for(milliseconds(20));
-        return interrupted() ? std::nullopt : std::optional(result::CaseResult{});
+        return interrupted() ? std::nullopt : std::optional(records::CaseResult{});
       },
       heard.hearing());
   EXPECT_LT(heard.started.size(), 10u);
@@ -132,7 +132,7 @@ TEST(Together, ALaneIsInOrderAndOneAtATime) {
         EXPECT_TRUE(prepared[index]);
         std::this_thread::sleep_for(milliseconds(5));
         --lane;
-        return result::CaseResult{};
+        return records::CaseResult{};
       },
       hearing);
   EXPECT_EQ(most[0], 1);
@@ -151,7 +151,7 @@ TEST(Together, WhatThrowsWhilePreparingEndsIt) {
   hearing.prepare = [](std::size_t) { throw std::runtime_error("bad"); };
   EXPECT_THROW(measure_together(
                    100, 2,
-                   [](std::size_t, const Listener&) -> std::optional<result::CaseResult> {
+                   [](std::size_t, const Listener&) -> std::optional<records::CaseResult> {
                      ADD_FAILURE() << "measured unprepared";
                      return {};
                    },
@@ -215,14 +215,14 @@ class Rows : public RunListener {
  public:
   void run_started(std::size_t to_run, std::size_t) override { started = to_run; }
   void worker_started(const Turn& turn) override { turns.push_back(turn); }
-  void worker_progress(std::size_t place, const result::Progress&) override {
+  void worker_progress(std::size_t place, const records::Progress&) override {
     progress.insert(place);
   }
-  void case_ended(std::size_t place, const result::CaseResult& result) override {
+  void case_ended(std::size_t place, const records::CaseResult& result) override {
     rows.push_back(place);
     ids.push_back(result.spec.id);
     if (!folder.empty()) {
-      const auto written = result::read_run(folder);
+      const auto written = records::read_run(folder);
       EXPECT_TRUE(std::ranges::any_of(written.cases, [&](const auto& one) {
         return one.spec.id == result.spec.id;
       })) << "a row is shown when its case is on the disk";
@@ -238,8 +238,8 @@ class Rows : public RunListener {
 
 class TogetherSession : public ::testing::Test {
  protected:
-  result::Run run(const plan::Plan& plan, std::size_t jobs, const std::string& name,
-                  bool resume = false) {
+  records::Run run(const planning::Plan& plan, std::size_t jobs, const std::string& name,
+                   bool resume = false) {
     SessionOptions options;
     options.jobs = jobs;
     options.resume = resume;
@@ -248,8 +248,8 @@ class TogetherSession : public ::testing::Test {
     const RunFolder folder(rows.folder);
     return run_plan(plan, folder, options, runner, rows);
   }
-  static plan::Plan cards(std::size_t count, const std::string& cpu_at = "") {
-    std::vector<plan::PlannedCase> cases;
+  static planning::Plan cards(std::size_t count, const std::string& cpu_at = "") {
+    std::vector<planning::PlannedCase> cases;
     for (std::size_t i = 0; i < count; ++i) {
       const auto model = "m" + std::to_string(i);
       const auto device = model == cpu_at ? "cpu" : kCard;
@@ -259,7 +259,7 @@ class TogetherSession : public ::testing::Test {
     }
     return plan_of(std::move(cases));
   }
-  static std::string without_times(result::Run run) {
+  static std::string without_times(records::Run run) {
     run.created.clear();
     return to_json(run).dump();
   }
@@ -285,7 +285,7 @@ TEST_F(TogetherSession, RowsAndRunAreThoseOfOneByOne) {
   EXPECT_EQ(rows.rows.size(), 12u);
   EXPECT_EQ(rows.turns.size(), 11u);
   EXPECT_EQ(rows.progress.size(), 11u);
-  EXPECT_EQ(result::read_run(scratch / "four").status, "complete");
+  EXPECT_EQ(records::read_run(scratch / "four").status, "complete");
 }
 
 TEST_F(TogetherSession, NothingRunsBesideAWorkerOfAnotherDevice) {
@@ -303,7 +303,7 @@ class CardsRunner : public Runner {
  public:
   GroupReport run(const GroupOrder& group, const Listener&) override {
     const auto& order = group.workers.front();
-    const bool timed = order.job.mode == result::JobMode::kThroughput;
+    const bool timed = order.job.mode == records::JobMode::kThroughput;
     {
       const std::lock_guard lock(mutex);
       jobs[order.job.device].push_back(order.job.case_id + (timed ? " timed" : ""));
@@ -333,7 +333,7 @@ class CardsRunner : public Runner {
 };
 
 TEST_F(TogetherSession, CardsAreMeasuredBesideEachOtherAndTimedAlone) {
-  std::vector<plan::PlannedCase> cases;
+  std::vector<planning::PlannedCase> cases;
   for (const auto* model : {"m0", "m1", "m2"})
     for (const auto* device : {"cuda:0", "cuda:1", "cpu"})
       for (const auto* stack : {"baseline", "slim"}) {
@@ -381,7 +381,7 @@ TEST_F(TogetherSession, WhatACaseWouldHaveNeededIsFoundForEach) {
     if (order.job.trace_path.empty()) return;
     report.result = {};
     report.result.status = Status::kOutOfMemory;
-    report.result.out_of_memory = result::OutOfMemory{};
+    report.result.out_of_memory = records::OutOfMemory{};
   };
   const auto found = run(cards(6), 3, "run");
   for (const auto& one : found.cases)
@@ -405,7 +405,7 @@ TEST_F(TogetherSession, AnInterruptKeepsWhatEndedAndResumeDoesTheRest) {
   }
   runner.answer = {};
   const auto before = runner.orders.size();
-  const auto kept = result::read_run(scratch / "run").cases.size();
+  const auto kept = records::read_run(scratch / "run").cases.size();
   const auto whole = run(plan, 2, "run", true);
   EXPECT_EQ(whole.status, "complete");
   EXPECT_EQ(whole.cases.size(), 12u);
@@ -416,7 +416,7 @@ TEST_F(TogetherSession, AnInterruptKeepsWhatEndedAndResumeDoesTheRest) {
 TEST_F(TogetherSession, ALargeRunIsWholeInTheEnd) {
   const auto found = run(cards(150), 8, "run");
   EXPECT_EQ(found.cases.size(), 150u);
-  EXPECT_EQ(result::read_run(scratch / "run").cases.size(), 150u);
+  EXPECT_EQ(records::read_run(scratch / "run").cases.size(), 150u);
   EXPECT_EQ(rows.rows.size(), 150u);
   EXPECT_TRUE(std::ranges::is_sorted(rows.rows));
 }

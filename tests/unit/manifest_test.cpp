@@ -1,5 +1,5 @@
 // Manifests in shared libraries: right ones, wrong ones, damaged files, stamps and discovery.
-#include "manifest/manifest.h"
+#include "planning/manifest.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,13 +9,13 @@
 #include <iterator>
 #include <sstream>
 
-#include "errors/errors.h"
-#include "manifest/option.h"
-#include "manifest/vocabulary.h"
+#include "base/errors.h"
+#include "planning/option.h"
+#include "planning/vocabulary.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
 
-namespace peakbench::manifest {
+namespace peakbench::planning {
 namespace {
 
 using nlohmann::json;
@@ -762,4 +762,4 @@ TEST(Option, TakesPartsOfAModel) {
 }
 
 }  // namespace
-}  // namespace peakbench::manifest
+}  // namespace peakbench::planning

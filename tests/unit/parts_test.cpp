@@ -1,12 +1,11 @@
 // The parts of peaks: what they sum to, and how they are kept.
-#include "reports/analysis/parts.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "errors/errors.h"
+#include "base/errors.h"
+#include "reports/analysis/causes.h"
 #include "support/fake_runs.h"
 
 namespace peakbench::analysis {

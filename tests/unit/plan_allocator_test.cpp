@@ -1,14 +1,14 @@
 // Settings of the CUDA allocator: as people type them, as cases have them.
-#include "errors/errors.h"
-#include "plan/allocator.h"
-#include "plan/plan.h"
+#include "base/errors.h"
+#include "planning/device.h"
+#include "planning/plan.h"
 #include "support/fake_plugins.h"
 #include "support/scratch.h"
 
-namespace peakbench::plan {
+namespace peakbench::planning {
 namespace {
 
-using result::Axis;
+using records::Axis;
 using testing::fake_plugins;
 using testing::message_of;
 
@@ -125,4 +125,4 @@ TEST(Allocator, IsReadWhereSuitesHadIt) {
 }
 
 }  // namespace
-}  // namespace peakbench::plan
+}  // namespace peakbench::planning

@@ -1,10 +1,10 @@
 // Devices as people type them, in their one form.
-#include "errors/errors.h"
-#include "plan/device.h"
+#include "base/errors.h"
+#include "base/numbers.h"
+#include "planning/device.h"
 #include "support/scratch.h"
-#include "units/bytes.h"
 
-namespace peakbench::plan {
+namespace peakbench::planning {
 namespace {
 
 using testing::message_of;
@@ -41,4 +41,4 @@ TEST(Device, WrongOnesSayWhatIsRight) {
 }
 
 }  // namespace
-}  // namespace peakbench::plan
+}  // namespace peakbench::planning

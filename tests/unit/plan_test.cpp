@@ -1,22 +1,21 @@
 // From what is typed to cases: the grammar, options, canonical order, ids, conflicts, rules.
-#include "plan/plan.h"
+#include "planning/plan.h"
 
 #include <algorithm>
 #include <set>
 
-#include "errors/errors.h"
-#include "plan/case_id.h"
-#include "plan/selection.h"
+#include "base/errors.h"
+#include "base/numbers.h"
+#include "planning/selection.h"
 #include "support/fake_plugins.h"
 #include "support/scratch.h"
-#include "units/bytes.h"
 
-namespace peakbench::plan {
+namespace peakbench::planning {
 namespace {
 
 using nlohmann::json;
-using result::Axis;
-using result::Status;
+using records::Axis;
+using records::Status;
 using testing::fake_plugins;
 using testing::message_of;
 using Texts = std::vector<std::string>;
@@ -29,7 +28,7 @@ Request request_of(const Texts& models, const Texts& strategies) {
 }
 
 Plan plan_of(const Request& request) {
-  static const manifest::Found kPlugins = fake_plugins();
+  static const planning::Found kPlugins = fake_plugins();
   return make_plan(request, kPlugins);
 }
 
@@ -197,7 +196,7 @@ TEST(Names, OnesWrittenAsPeopleDoAreTheManifests) {
 }
 
 TEST(Names, OneThatTwoAreCalledIsNotTaken) {
-  manifest::Found found = fake_plugins();
+  planning::Found found = fake_plugins();
   for (auto& plugin : found.plugins)
     for (auto& entry : plugin.entries)
       if (entry.id == "lora" || entry.id == "dora") entry.aliases = {"adapter"};
@@ -219,7 +218,7 @@ TEST(Names, AllMistakesAreSaidAtOnce) {
 }
 
 TEST(Names, APluginLeftOutIsMentioned) {
-  manifest::Found found = fake_plugins();
+  planning::Found found = fake_plugins();
   found.problems = {"/p/mine.so: broken"};
   EXPECT_EQ(message_of<ConfigError>([&] { make_plan(request_of({"vit-l-16"}, {"mine"}), found); }),
             "unknown strategy \"mine\"; known: adam-8bit, baseline, checkpointing, clip, dora, "
@@ -417,7 +416,7 @@ TEST(Stack, IsHeldAgainstItsPartsThatSolveADifferentProblem) {
       {"lora+rounding+checkpointing", "lora", "within_tolerance", true}};
   for (const auto& expected : all) {
     const auto planned = case_of(expected.stack);
-    EXPECT_EQ(result::stack_text(planned.reference), expected.reference) << expected.stack;
+    EXPECT_EQ(records::stack_text(planned.reference), expected.reference) << expected.stack;
     EXPECT_EQ(planned.promise.promise, expected.promise) << expected.stack;
     EXPECT_EQ(planned.promise.different_problem, expected.different_problem) << expected.stack;
     EXPECT_EQ(planned.promise.tolerance.has_value(), expected.promise == "within_tolerance");
@@ -438,7 +437,7 @@ TEST(Stack, WhereOnePromiseIsCheckedIsComparedWithTheStackWithoutItsStrategy) {
     auto request = request_of({"vit-l-16"}, {expected.stack});
     request.checked_promises = {"checkpointing"};
     const auto planned = plan_of(request).cases.at(0);
-    EXPECT_EQ(result::stack_text(planned.reference), expected.reference) << expected.stack;
+    EXPECT_EQ(records::stack_text(planned.reference), expected.reference) << expected.stack;
     EXPECT_EQ(planned.promise.promise, expected.promise) << expected.stack;
   }
 }
@@ -681,9 +680,9 @@ class TwoBuilds : public ::testing::Test {
  protected:
   TwoBuilds() {
     for (const char* release : {"2.11.0", "2.15.0"}) {
-      manifest::Worker worker;
+      planning::Worker worker;
       worker.program = release;
-      Build build{.worker = std::make_shared<const manifest::Worker>(worker),
+      Build build{.worker = std::make_shared<const planning::Worker>(worker),
                   .plugins = fake_plugins(),
                   .devices = {}};
       build.torch = release;
@@ -724,7 +723,7 @@ TEST_F(TwoBuilds, ARuleNamesThem) {
 
 TEST_F(TwoBuilds, APluginThatOneLacksIsAnError) {
   std::erase_if(builds[1].plugins.plugins,
-                [](const manifest::Plugin& plugin) { return plugin.entries.front().id == "lora"; });
+                [](const planning::Plugin& plugin) { return plugin.entries.front().id == "lora"; });
   EXPECT_TRUE(error().starts_with("unknown strategy \"lora\"")) << error();
   EXPECT_TRUE(error().ends_with(" (with 2.15.0)")) << error();
 }
@@ -735,4 +734,4 @@ TEST_F(TwoBuilds, ReferencesAreOfTheSameRelease) {
 }
 
 }  // namespace
-}  // namespace peakbench::plan
+}  // namespace peakbench::planning

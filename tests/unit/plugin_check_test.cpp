@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "result/selection_text.h"
+#include "records/setting.h"
 
 namespace peakbench::cli {
 namespace {
 
-using result::CaseResult;
+using records::CaseResult;
 
 CaseResult ran(const std::string& device, const std::vector<std::string>& stack,
                const std::string& verdict, const std::string& reason = "") {
@@ -18,17 +18,17 @@ CaseResult ran(const std::string& device, const std::vector<std::string>& stack,
   made.spec.model.id = "tiny";
   made.spec.device = device;
   for (const auto& id : stack) made.spec.strategies.push_back({id, {}});
-  made.spec.id = "tiny/" + result::stack_text(made.spec.strategies) + "/" + device;
-  made.memory = result::Memory{};
-  made.equivalence = result::Equivalence{};
+  made.spec.id = "tiny/" + records::stack_text(made.spec.strategies) + "/" + device;
+  made.memory = records::Memory{};
+  made.equivalence = records::Equivalence{};
   made.equivalence->promise = "bit_identical";
   made.equivalence->verdict = verdict;
   made.equivalence->reason = reason;
   return made;
 }
 
-manifest::Entry entry(const std::string& promise) {
-  manifest::Entry made;
+planning::Entry entry(const std::string& promise) {
+  planning::Entry made;
   made.id = "mine";
   made.promise = promise;
   return made;
@@ -36,7 +36,7 @@ manifest::Entry entry(const std::string& promise) {
 
 std::vector<Finding> found(const CheckRuns& runs, const std::string& promise = "bit_identical") {
   const auto own = entry(promise);
-  return findings_of({manifest::Kind::kStrategy, &own}, runs);
+  return findings_of({planning::Kind::kStrategy, &own}, runs);
 }
 
 std::vector<Finding> of(const std::vector<Finding>& findings, const std::string& question) {

@@ -11,8 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "process/command.h"
-#include "process/find_program.h"
+#include "host/command.h"
 #include "support/scratch.h"
 
 namespace peakbench::process {

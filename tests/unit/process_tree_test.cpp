@@ -1,5 +1,5 @@
 // The processes that descend from one, while others come and go.
-#include "process/process_tree.h"
+#include "host/process_tree.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "program/communication.h"
+#include "programs/inferred_names.h"
 #include "support/fake_trace.h"
 #include "trace/lifetimes.h"
 
-namespace peakbench::program {
+namespace peakbench::programs {
 namespace {
 
 using trace::Category;
@@ -134,4 +134,4 @@ TEST_F(Communication, BehindTheEndOfATraceThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace peakbench::program
+}  // namespace peakbench::programs

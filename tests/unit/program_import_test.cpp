@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "errors/errors.h"
-#include "program/import.h"
-#include "program/rank_names.h"
-#include "program/run_folder.h"
+#include "base/errors.h"
+#include "programs/import.h"
+#include "programs/run_folder.h"
 #include "support/fake_trace.h"
 #include "support/scratch.h"
 #include "trace/lines.h"
@@ -72,14 +71,14 @@ std::string snapshot(const std::vector<std::string>& segments,
 
 class Import : public ::testing::Test {
  protected:
-  program::ProgramRun import(const std::string& bytes) {
+  programs::ProgramRun import(const std::string& bytes) {
     testing::write_text(folder_ / "mine.pickle", bytes);
-    return program::import_snapshots(folder_ / "mine.pickle");
+    return programs::import_snapshots(folder_ / "mine.pickle");
   }
   std::string refusal(const std::string& bytes) {
     return message_of<ConfigError>([&] { import(bytes); });
   }
-  static trace::Peak peak(const program::ProgramRun& run) {
+  static trace::Peak peak(const programs::ProgramRun& run) {
     const auto& trace = run.processes.at(0).trace;
     return trace::find_peak(trace, trace::lifetimes(trace));
   }
@@ -187,12 +186,12 @@ TEST_F(Import, OutOfMemoryIsTheOutcomeWhereNothingWasAllocatedAfterIt) {
   const std::vector<std::string> entries{entry("segment_alloc", kAt, 2 * kMiB),
                                          entry("alloc", kAt, 512), entry("oom", 1000, 80 * kMiB)};
   const auto run = import(snapshot({}, entries));
-  EXPECT_EQ(run.status, result::Status::kOutOfMemory);
+  EXPECT_EQ(run.status, records::Status::kOutOfMemory);
   EXPECT_EQ(run.out_of_memory->allocated_bytes, 512);
   EXPECT_EQ(run.out_of_memory->limit_bytes, static_cast<std::int64_t>(2 * kMiB + 1000));
   auto caught = entries;
   caught.push_back(entry("alloc", kAt + 512, 512));
-  EXPECT_EQ(import(snapshot({}, caught)).status, result::Status::kOk);
+  EXPECT_EQ(import(snapshot({}, caught)).status, records::Status::kOk);
 }
 
 TEST_F(Import, AFolderHasAFileARank) {
@@ -202,16 +201,16 @@ TEST_F(Import, AFolderHasAFileARank) {
   for (const auto* name : {"ranks/rank_10.pickle", "ranks/rank_2.pickle"})
     trace::write_memory_snapshot(fake.trace(), trace::lifetimes(fake.trace()), folder_ / name);
   testing::write_text(folder_ / "ranks/notes.txt", "");
-  const auto run = program::import_snapshots(folder_ / "ranks", "mine");
+  const auto run = programs::import_snapshots(folder_ / "ranks", "mine");
   ASSERT_EQ(run.processes.size(), 2U);
   EXPECT_EQ(run.processes[0].rank, 2);
   EXPECT_EQ(run.processes[1].rank, 10);
   EXPECT_EQ(run.name, "mine");
   EXPECT_EQ(peak(run).allocated_bytes, 1024);
   std::filesystem::create_directory(folder_ / "none");
-  EXPECT_THAT(message_of<ConfigError>([&] { program::import_snapshots(folder_ / "none"); }),
+  EXPECT_THAT(message_of<ConfigError>([&] { programs::import_snapshots(folder_ / "none"); }),
               HasSubstr("none: holds no snapshot; expected files *.pickle"));
-  EXPECT_THAT(message_of<ConfigError>([&] { program::import_snapshots(folder_ / "absent"); }),
+  EXPECT_THAT(message_of<ConfigError>([&] { programs::import_snapshots(folder_ / "absent"); }),
               HasSubstr("absent: there is no such file"));
 }
 
@@ -315,9 +314,9 @@ TEST_F(Import, ALongTextIsCutSoThatItsTraceCanBeRead) {
 }
 
 TEST(RanksOf, NumbersBehindRankAreSureOthersAreNot) {
-  using program::RankFile;
+  using programs::RankFile;
   const auto of = [](std::vector<std::string> names) {
-    return program::ranks_of(std::move(names));
+    return programs::ranks_of(std::move(names));
   };
   const auto sure = of({"memory_rank10_step6.pkl", "memory_rank2_step6.pkl", "x_RANK-0.pickle"});
   EXPECT_TRUE(sure.is_sure);
@@ -340,7 +339,7 @@ TEST(RanksOf, NumbersBehindRankAreSureOthersAreNot) {
 }
 
 TEST(SafeName, TwoNamesStayTwo) {
-  using program::safe_name;
+  using programs::safe_name;
   EXPECT_EQ(safe_name("my train.py"), "my-train.py");
   EXPECT_EQ(safe_name("-.-"), "program");
   EXPECT_NE(safe_name("\u8bad\u7ec3.py"), safe_name("\u8bc4\u4f30.py"));

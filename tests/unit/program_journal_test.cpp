@@ -9,23 +9,23 @@
 #include <optional>
 #include <utility>
 
-#include "errors/errors.h"
-#include "program/journal.h"
+#include "base/errors.h"
+#include "programs/journal.h"
+#include "recording/journal.h"
 #include "trace/lifetimes.h"
 #include "trace/lines.h"
 #include "trace/maxima.h"
 #include "trace/trace_file.h"
-#include "tracer/journal_writer.h"
 
-namespace peakbench::program {
+namespace peakbench::programs {
 namespace {
 
 namespace fs = std::filesystem;
+using recording::Mark;
+using recording::Record;
+using recording::Tag;
 using ::testing::HasSubstr;
 using trace::EventKind;
-using tracer::Mark;
-using tracer::Record;
-using tracer::Tag;
 
 class JournalTest : public ::testing::Test {
  protected:
@@ -36,7 +36,7 @@ class JournalTest : public ::testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     EXPECT_TRUE(writer_.open(folder_.string()));
-    writer_.set_rank(3, tracer::RankSource::kEnvironment);
+    writer_.set_rank(3, recording::RankSource::kEnvironment);
     Record space{};
     space.tag = Tag::kSpace;
     space.a = writer_.text("cuda:0");
@@ -125,7 +125,7 @@ class JournalTest : public ::testing::Test {
     writer_.end();
   }
 
-  fs::path path() const { return folder_ / (std::to_string(getpid()) + tracer::kSuffix); }
+  fs::path path() const { return folder_ / (std::to_string(getpid()) + recording::kSuffix); }
   Journal read(bool failed = false) const {
     return read_journal(path(), {.device = "cuda:0", .emulated = true, .failed = failed});
   }
@@ -139,7 +139,7 @@ class JournalTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  tracer::JournalWriter writer_;
+  recording::JournalWriter writer_;
   std::int64_t total_ = 0, current_ = 0;
   std::int32_t module_ = -1, pool_ = 0;
   std::map<std::uint64_t, std::int64_t> blocks_;
@@ -351,7 +351,7 @@ TEST_F(JournalTest, DamagedFilesAreToldByName) {
   mark(static_cast<Mark>(99));
   EXPECT_THAT(error(),
               ::testing::AllOf(HasSubstr(path().string()), HasSubstr("a mark of no kind")));
-  fs::resize_file(path(), tracer::kHeaderBytes + 70);
+  fs::resize_file(path(), recording::kHeaderBytes + 70);
   EXPECT_THAT(error(), HasSubstr("cut short"));
   fs::resize_file(path(), 10);
   EXPECT_THAT(error(), HasSubstr("could not be begun"));
@@ -365,7 +365,7 @@ TEST_F(JournalTest, ALostRecordingIsToldWithTheOthers) {
   fs::rename(path(), whole);
   std::ofstream(folder_ / "12.journal").close();
   fs::copy_file(whole, folder_ / "13.journal");
-  fs::resize_file(folder_ / "13.journal", tracer::kHeaderBytes + 70);
+  fs::resize_file(folder_ / "13.journal", recording::kHeaderBytes + 70);
   mkfifo((folder_ / "14.journal").c_str(), 0600);
   fs::copy_file(whole, folder_ / "15.journal");
   std::fstream(folder_ / "15.journal", std::ios::in | std::ios::out | std::ios::binary)
@@ -424,7 +424,7 @@ TEST_F(JournalTest, NoByteOfACorruptedOneDoesHarm) {
   final();
   std::ifstream stream(path(), std::ios::binary);
   const std::string good((std::istreambuf_iterator<char>(stream)), {});
-  const auto end = tracer::kHeaderBytes + static_cast<std::size_t>(read().recorded_bytes);
+  const auto end = recording::kHeaderBytes + static_cast<std::size_t>(read().recorded_bytes);
   std::size_t refused = 0, taken = 0;
   std::fstream bytes(path(), std::ios::in | std::ios::out | std::ios::binary);
   const auto put = [&](std::size_t at, char byte) {
@@ -450,7 +450,7 @@ TEST_F(JournalTest, NoByteOfACorruptedOneDoesHarm) {
       if (event.stack != trace::kNone) trace::own_line(journal->trace, event.stack);
   };
   for (std::size_t at = 0; at < end; ++at) {
-    if (at == sizeof(tracer::Header)) at = tracer::kHeaderBytes;  // nothing is in between
+    if (at == sizeof(recording::Header)) at = recording::kHeaderBytes;  // nothing is in between
     for (const int byte : {0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff})
       look_at(at, static_cast<char>(byte));
     put(at, good[at]);
@@ -465,4 +465,4 @@ TEST_F(JournalTest, NoByteOfACorruptedOneDoesHarm) {
 }
 
 }  // namespace
-}  // namespace peakbench::program
+}  // namespace peakbench::programs

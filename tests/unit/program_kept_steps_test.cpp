@@ -5,13 +5,13 @@
 #include <functional>
 #include <map>
 
-#include "errors/errors.h"
-#include "program/kept_steps.h"
+#include "base/errors.h"
+#include "programs/kept_steps.h"
 #include "support/fake_trace.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
 
-namespace peakbench::program {
+namespace peakbench::programs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -206,4 +206,4 @@ TEST(KeptSteps, WhereNoneCameAllStays) {
 }
 
 }  // namespace
-}  // namespace peakbench::program
+}  // namespace peakbench::programs

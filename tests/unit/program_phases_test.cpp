@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "program/phases.h"
+#include "programs/phases.h"
 #include "trace/lifetimes.h"
 #include "trace/phases.h"
 
-namespace peakbench::program {
+namespace peakbench::programs {
 namespace {
 
-using tracer::Mark;
+using recording::Mark;
 
 // A program as a line of what it does: an event is a dot. The answer: for each event, its phase's
 // first letters and its step, "-" while building.
@@ -245,4 +245,4 @@ TEST(ProgramPhases, ProgramsWithoutAModelAreBuilding) {
 }
 
 }  // namespace
-}  // namespace peakbench::program
+}  // namespace peakbench::programs

@@ -1,13 +1,13 @@
 // The ranges that a program names: which count, and which a thread is in.
 #include <gtest/gtest.h>
 
-#include "program/ranges.h"
+#include "programs/ranges.h"
 #include "support/fake_trace.h"
 
-namespace peakbench::program {
+namespace peakbench::programs {
 namespace {
 
-using tracer::RangeSource;
+using recording::RangeSource;
 
 // A call stack by its files, the outermost first.
 struct RangeStack {
@@ -126,4 +126,4 @@ TEST_F(OpenRanges, NamesFromALoopAreCutOff) {
 }
 
 }  // namespace
-}  // namespace peakbench::program
+}  // namespace peakbench::programs

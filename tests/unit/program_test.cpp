@@ -3,14 +3,14 @@
 
 #include <filesystem>
 
-#include "errors/errors.h"
-#include "program/run_folder.h"
-#include "program/traced.h"
+#include "base/errors.h"
+#include "programs/run_folder.h"
+#include "programs/traced.h"
+#include "records/case.h"
+#include "records/run.h"
 #include "reports/compare/compare.h"
-#include "reports/gate/gate.h"
-#include "reports/report/report.h"
-#include "result/ranks.h"
-#include "result/run.h"
+#include "reports/compare/gate.h"
+#include "reports/run/report.h"
 #include "support/fake_trace.h"
 #include "support/scratch.h"
 #include "trace/trace_file.h"
@@ -18,7 +18,7 @@
 namespace peakbench {
 namespace {
 
-using program::ProgramRun;
+using programs::ProgramRun;
 using ::testing::HasSubstr;
 using testing::message_of;
 using ::testing::Not;
@@ -50,7 +50,7 @@ ProgramRun program(std::int64_t hidden_bytes) {
 
 analysis::Source source(const std::string& folder) {
   analysis::Source one;
-  one.run = result::read_run(folder);
+  one.run = records::read_run(folder);
   one.folder = one.label = folder;
   return one;
 }
@@ -58,7 +58,7 @@ analysis::Source source(const std::string& folder) {
 TEST(ProgramRun, IsARunOfOneCase) {
   const ScratchFolder folder;
   const auto written = write_program_run(program(2048), folder / "run");
-  const auto run = result::read_run(folder / "run");
+  const auto run = records::read_run(folder / "run");
   ASSERT_EQ(run.cases.size(), 1U);
   const auto& found = run.cases[0];
   EXPECT_EQ(found.spec.id, "program/my-train.py/cuda:0");
@@ -94,9 +94,9 @@ TEST(ProgramRun, NeverComesOverAnotherUnasked) {
   write_program_run(program(2048), folder / "run");
   EXPECT_THAT(message_of<ConfigError>([&] { write_program_run(program(4096), folder / "run"); }),
               HasSubstr("holds a run already"));
-  EXPECT_EQ(result::read_run(folder / "run").cases[0].memory->peak_allocated_bytes, 1024 + 2048);
-  write_program_run(program(4096), folder / "run", program::Folder::kOverwritten);
-  EXPECT_EQ(result::read_run(folder / "run").cases[0].memory->peak_allocated_bytes, 1024 + 4096);
+  EXPECT_EQ(records::read_run(folder / "run").cases[0].memory->peak_allocated_bytes, 1024 + 2048);
+  write_program_run(program(4096), folder / "run", programs::Folder::kOverwritten);
+  EXPECT_EQ(records::read_run(folder / "run").cases[0].memory->peak_allocated_bytes, 1024 + 4096);
   std::filesystem::create_directories(folder / "mine/cases/x");
   EXPECT_THAT(message_of<ConfigError>([&] { write_program_run(program(1), folder / "mine"); }),
               HasSubstr("Nothing was touched"));
@@ -139,28 +139,28 @@ TEST(ProgramRun, IsComparedAndGated) {
   EXPECT_EQ(compared.cases[0].state, compare::CaseState::kCompared) << compared.cases[0].reason;
   EXPECT_EQ(compared.cases[0].memory, statistics::Direction::kWorse);
   EXPECT_EQ(compared.cases[0].growth_note, "");
-  EXPECT_EQ(gate::decide(compared).exit_code(), 4);
+  EXPECT_EQ(compare::decide(compared).exit_code(), 4);
   write_program_run(program(2048), folder / "same");
-  EXPECT_EQ(gate::decide(compare::compare(base, source(folder / "same"), {})).exit_code(), 0);
+  EXPECT_EQ(compare::decide(compare::compare(base, source(folder / "same"), {})).exit_code(), 0);
 }
 
 // What a recording lacks or does not add up to is in the verdict, which a gate and a table show.
 TEST(ProgramRun, RecordingsThatAreNotWholeLowerTheVerdict) {
-  using result::VerdictKind;
-  const auto verdict_after = [](VerdictKind before, const std::vector<program::Doubt>& doubts) {
+  using records::VerdictKind;
+  const auto verdict_after = [](VerdictKind before, const std::vector<programs::Doubt>& doubts) {
     ProgramRun run;
     run.emulation.emplace().verdict.emplace().kind = before;
     add_doubts(run, doubts);
     return *run.emulation->verdict;
   };
-  program::Recorded recorded;
+  programs::Recorded recorded;
   auto& journals = recorded.journals;
   journals.resize(3);
   journals[1].pid = 7;
-  journals[1].stopped = tracer::Stopped::kNoSpace;
+  journals[1].stopped = recording::Stopped::kNoSpace;
   journals[2].pid = 8;
   journals[2].disagreements = 2;
-  const auto doubts = program::doubts_of(recorded, {{8, 1 << 20}, {9, 1 << 20}}, true);
+  const auto doubts = programs::doubts_of(recorded, {{8, 1 << 20}, {9, 1 << 20}}, true);
   ASSERT_EQ(doubts.size(), 3U);
   EXPECT_EQ(doubts[0].sentence, "process 7 was traced only in part: the disk has no room for more");
   EXPECT_EQ(doubts[1].sentence,
@@ -175,7 +175,7 @@ TEST(ProgramRun, RecordingsThatAreNotWholeLowerTheVerdict) {
 
 // On an emulated card it is known who used it; elsewhere anything may be missing.
 TEST(ProgramRun, ALostRecordingIsADoubtWhereItsProcessUsedTheDevice) {
-  program::Recorded recorded;
+  programs::Recorded recorded;
   recorded.unread = {{.pid = 4, .why = "it is cut short"}, {.pid = 5, .why = "the disk was full"}};
   const auto sentences = [&](bool knows_all_users) {
     std::vector<std::string> found;
@@ -193,15 +193,15 @@ TEST(ProgramRun, ALostRecordingIsADoubtWhereItsProcessUsedTheDevice) {
 
 // One that failed before it used PyTorch failed; one that ended well has nothing to show.
 TEST(ProgramRun, WithoutARecordingHasItsExitCode) {
-  const auto failed = program::run_of({}, {"python3", "train.py"}, "cpu", {3});
-  EXPECT_EQ(failed.status, result::Status::kCrashed);
+  const auto failed = programs::run_of({}, {"python3", "train.py"}, "cpu", {3});
+  EXPECT_EQ(failed.status, records::Status::kCrashed);
   EXPECT_THAT(failed.reason, HasSubstr("the program ended with exit code 3; nothing was recorded"));
-  EXPECT_EQ(program::run_of({}, {"python3"}, "cpu", {0}).status, result::Status::kUnsupported);
+  EXPECT_EQ(programs::run_of({}, {"python3"}, "cpu", {0}).status, records::Status::kUnsupported);
   const std::vector<std::string> command{"python3"};
-  EXPECT_THAT(program::run_of({.any_silent = true}, command, "emulated:h100-80gb", {0}).reason,
+  EXPECT_THAT(programs::run_of({.any_silent = true}, command, "emulated:h100-80gb", {0}).reason,
               HasSubstr("the program used PyTorch on the CPU alone"));
   EXPECT_THAT(
-      program::run_of({.unread = {{.pid = 4, .why = "it is cut short"}}}, command, "cpu", {0})
+      programs::run_of({.unread = {{.pid = 4, .why = "it is cut short"}}}, command, "cpu", {0})
           .reason,
       HasSubstr("nothing was recorded: it is cut short"));
 }

@@ -3,9 +3,9 @@
 
 #include <csignal>
 
-#include "program/traced.h"
+#include "programs/traced.h"
 
-namespace peakbench::program {
+namespace peakbench::programs {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -67,7 +67,7 @@ TEST(ProgramEnd, OneThatEndsWellAfterASignalIsNotWhole) {
   journal.trace.spaces = {"cuda:0"};
   const auto run =
       run_of({.journals = {journal}}, {"train.py"}, "emulated:h100-80gb", {0, SIGTERM});
-  EXPECT_EQ(run.status, result::Status::kInterrupted);
+  EXPECT_EQ(run.status, records::Status::kInterrupted);
   EXPECT_EQ(
       run.reason,
       "the program was interrupted by SIGTERM (terminated): its figures are those until then");
@@ -83,4 +83,4 @@ TEST(ProgramEnd, IsSaidInTheWordsOfPrograms) {
 }
 
 }  // namespace
-}  // namespace peakbench::program
+}  // namespace peakbench::programs

@@ -11,12 +11,9 @@
 #include <string>
 #include <thread>
 
-#include "pytorch/compiled_library.h"
-#include "pytorch/compiler.h"
-#include "pytorch/library_cache.h"
-#include "pytorch/library_in_use.h"
-#include "pytorch/program_file.h"
-#include "pytorch/torch_in_use.h"
+#include "host/compiled_library.h"
+#include "host/compiler.h"
+#include "host/torch_in_use.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
 

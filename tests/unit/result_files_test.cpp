@@ -13,18 +13,18 @@
 #include <filesystem>
 #include <set>
 
-#include "errors/errors.h"
-#include "files/atomic_file.h"
-#include "files/file.h"
-#include "files/own_file.h"
-#include "files/regular_file.h"
-#include "result/ranks.h"
-#include "result/run_paths.h"
+#include "base/atomic_file.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/own_file.h"
+#include "base/printable.h"
+#include "base/regular_file.h"
+#include "records/case.h"
+#include "records/run_files.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
-#include "text/utf8.h"
 
-namespace peakbench::result {
+namespace peakbench::records {
 namespace {
 
 namespace fs = std::filesystem;
@@ -297,4 +297,4 @@ TEST(Utf8, IsToldAndShown) {
 }
 
 }  // namespace
-}  // namespace peakbench::result
+}  // namespace peakbench::records

@@ -1,10 +1,10 @@
 // Whose figures a case's are, and what its files are called.
 #include <gtest/gtest.h>
 
-#include "result/case_files.h"
-#include "result/ranks.h"
+#include "records/case.h"
+#include "records/run_files.h"
 
-namespace peakbench::result {
+namespace peakbench::records {
 namespace {
 
 Rank rank_with(std::int64_t peak) {
@@ -74,4 +74,4 @@ TEST(CaseFiles, OursAndOthers) {
 }
 
 }  // namespace
-}  // namespace peakbench::result
+}  // namespace peakbench::records

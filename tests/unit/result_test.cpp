@@ -6,20 +6,20 @@
 #include <cmath>
 #include <csignal>
 
-#include "errors/errors.h"
-#include "files/file.h"
-#include "result/job.h"
-#include "result/run_facts.h"
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "records/job.h"
+#include "records/run_facts.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
-#include "text/nearest.h"
 
 namespace peakbench {
 namespace {
 
 using nlohmann::json;
-using result::read_run;
-using result::run_from_json;
+using records::read_run;
+using records::run_from_json;
 using testing::example_case;
 using testing::example_run;
 using testing::message_of;
@@ -33,7 +33,7 @@ std::string run_error(const json& value) {
 }
 
 TEST(Status, HasTheNamesOfTheContract) {
-  using result::Status;
+  using records::Status;
   const std::vector<std::pair<Status, std::string>> names{{Status::kOk, "ok"},
                                                           {Status::kOutOfMemory, "out_of_memory"},
                                                           {Status::kTimeout, "timeout"},
@@ -45,9 +45,9 @@ TEST(Status, HasTheNamesOfTheContract) {
                                                           {Status::kInterrupted, "interrupted"}};
   for (const auto& [status, name] : names) {
     EXPECT_EQ(to_string(status), name);
-    EXPECT_EQ(result::status_from_string(name), status);
+    EXPECT_EQ(records::status_from_string(name), status);
   }
-  EXPECT_THROW(result::status_from_string("OK"), std::invalid_argument);
+  EXPECT_THROW(records::status_from_string("OK"), std::invalid_argument);
 }
 
 TEST(RunJson, ComesBackAsItWent) {
@@ -56,11 +56,11 @@ TEST(RunJson, ComesBackAsItWent) {
 }
 
 TEST(RunJson, WhatADeviceDoesNotTellIsAbsentAndNoZero) {
-  result::Run run = result::run_from_json(example_json());
+  records::Run run = records::run_from_json(example_json());
   run.cases[0].work->total.device.reset();
   const json once = to_json(run);
   EXPECT_FALSE(once["cases"][0]["work"].contains("kernel_launches"));
-  EXPECT_FALSE(result::run_from_json(once).cases[0].work->total.device);
+  EXPECT_FALSE(records::run_from_json(once).cases[0].work->total.device);
 }
 
 TEST(RunJson, WorkOfAStepIsChecked) {
@@ -69,7 +69,7 @@ TEST(RunJson, WorkOfAStepIsChecked) {
   EXPECT_NE(run_error(wrong).find("/cases/0/work/flops: expected"), std::string::npos);
   json older = example_json();
   older["cases"][0].erase("work");
-  EXPECT_FALSE(result::run_from_json(older).cases[0].work);
+  EXPECT_FALSE(records::run_from_json(older).cases[0].work);
 }
 
 TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
@@ -98,11 +98,11 @@ TEST(RunJson, HasTheFieldsThatReadersAreToldOf) {
 
 TEST(RunJson, ACaseWithoutFiguresHoldsNulls) {
   auto run = example_run();
-  result::CaseResult bare;
+  records::CaseResult bare;
   bare.spec = run.cases[0].spec;
   bare.spec.device = "cpu";
   bare.spec.sequence_length.reset();
-  bare.status = result::Status::kConflict;
+  bare.status = records::Status::kConflict;
   run.cases = {bare};
   const json item = json(to_json(run))["cases"][0];
   for (const char* key :
@@ -119,20 +119,20 @@ TEST(CaseKind, AProgramIsSaidAndAStrategyIsNot) {
   auto run = example_run();
   EXPECT_FALSE(json(to_json(run))["cases"][0].contains("kind"));
   auto& spec = run.cases[0].spec;
-  spec.kind = result::CaseKind::kProgram;
+  spec.kind = records::CaseKind::kProgram;
   spec.strategies.clear();
   const auto item = json(to_json(run))["cases"][0];
   EXPECT_EQ(item["kind"], "program");
   EXPECT_EQ(item["strategies"], json::array());
   const auto back = run_from_json(json(to_json(run)));
-  EXPECT_EQ(back.cases[0].spec.kind, result::CaseKind::kProgram);
+  EXPECT_EQ(back.cases[0].spec.kind, records::CaseKind::kProgram);
 }
 
 TEST(CaseKind, ReadersRefuseWhatTheyDoNotKnow) {
   json run = example_json();
   const auto of_case = " (case " + run["cases"][0]["id"].get<std::string>() + ")";
   run["cases"][0]["kind"] = "strategy";
-  EXPECT_EQ(run_from_json(run).cases[0].spec.kind, result::CaseKind::kStrategy);
+  EXPECT_EQ(run_from_json(run).cases[0].spec.kind, records::CaseKind::kStrategy);
   run["cases"][0]["kind"] = "notebook";
   EXPECT_EQ(run_error(run),
             "/cases/0/kind: expected strategy, program or python, got \"notebook\"" + of_case);
@@ -142,26 +142,26 @@ TEST(CaseKind, ReadersRefuseWhatTheyDoNotKnow) {
 
 TEST(CaseKind, FactsHaveWords) {
   for (const auto kind :
-       {result::CaseKind::kStrategy, result::CaseKind::kProgram, result::CaseKind::kPython}) {
-    const auto& facts = result::facts_of(kind);
-    EXPECT_EQ(result::case_kind_from(facts.word), kind);
+       {records::CaseKind::kStrategy, records::CaseKind::kProgram, records::CaseKind::kPython}) {
+    const auto& facts = records::facts_of(kind);
+    EXPECT_EQ(records::case_kind_from(facts.word), kind);
     EXPECT_EQ(facts.has_times, std::string(facts.no_times).empty());
   }
 }
 
 TEST(VerdictJson, HasWhatOtherValuesShowed) {
-  result::Verdict verdict;
-  verdict.second_guess = result::SecondGuess{3, {5, 7, 5}, "it ended with exit code 1", false};
-  const nlohmann::json json = result::to_json(verdict);
-  EXPECT_EQ(result::read_verdict(Fields(json)).second_guess, verdict.second_guess);
+  records::Verdict verdict;
+  verdict.second_guess = records::SecondGuess{3, {5, 7, 5}, "it ended with exit code 1", false};
+  const nlohmann::json json = records::to_json(verdict);
+  EXPECT_EQ(records::read_verdict(Fields(json)).second_guess, verdict.second_guess);
   verdict.second_guess.reset();
-  const nlohmann::json without = result::to_json(verdict);
-  EXPECT_EQ(result::read_verdict(Fields(without)).second_guess, std::nullopt);
+  const nlohmann::json without = records::to_json(verdict);
+  EXPECT_EQ(records::read_verdict(Fields(without)).second_guess, std::nullopt);
 }
 
 TEST(RunFacts, SayWhatMakesTwoRunsOne) {
-  using result::FactOf;
-  using result::RunFact;
+  using records::FactOf;
+  using records::RunFact;
   using Names = std::vector<std::string>;
   const Names build{"libtorch", "libtorch_git_version", "libtorch_cuda", "peakbench", "commit"};
   auto resumed = build;
@@ -208,13 +208,13 @@ TEST(RunJson, AcceptsWhatItDoesNotKnowAndWhatIsOptional) {
 }
 
 TEST(PluginBuild, IsToldByKindIdAndContent) {
-  using Builds = std::vector<result::PluginBuild>;
+  using Builds = std::vector<records::PluginBuild>;
   const Builds before{{"model", "x", "m.so", "1"}, {"strategy", "x", "s.so", "2"}};
-  EXPECT_TRUE(result::changed_plugins(before, before).empty());
-  const auto moved = result::changed_plugins(
+  EXPECT_TRUE(records::changed_plugins(before, before).empty());
+  const auto moved = records::changed_plugins(
       before, Builds{{"strategy", "x", "renamed.so", "2"}, {"model", "x", "m.so", "1"}});
   EXPECT_TRUE(moved.empty());
-  const auto changes = result::changed_plugins(
+  const auto changes = records::changed_plugins(
       before, Builds{{"model", "x", "m.so", "3"}, {"strategy", "y", "y.so", "4"}});
   ASSERT_EQ(changes.size(), 3u);
   EXPECT_EQ(changes[0].before + changes[0].now, "13");
@@ -322,7 +322,7 @@ TEST(RunFile, IsTheSameOfTextsOfItsCases) {
     write_run(run, folder.path());
     const auto whole = testing::read_text(folder / "run.json");
     std::vector<std::string> texts;
-    for (const auto& one : run.cases) texts.push_back(result::case_text(one));
+    for (const auto& one : run.cases) texts.push_back(records::case_text(one));
     std::vector<const std::string*> cases;
     for (const auto& text : texts) cases.push_back(&text);
     write_run(run, cases, folder.path());
@@ -419,8 +419,8 @@ TEST(AtomicWrite, AFailureLeavesTheOldFileAndNothingElse) {
 }
 
 TEST(JobJson, ComesBackAsItWent) {
-  result::Job job;
-  job.mode = result::JobMode::kThroughput;
+  records::Job job;
+  job.mode = records::JobMode::kThroughput;
   job.case_id = "m/lora/cpu/fp32/b2/s8";
   job.model_plugin = {{"m", {{"layers", 2}}}, {{"layers", 2}, {"width", 64}}, "/lib/m.so"};
   job.strategy_plugins = {{{"baseline", json::object()}, json::object(), "/lib/baseline.so"},
@@ -443,51 +443,51 @@ TEST(JobJson, ComesBackAsItWent) {
   job.promise.reference_case = "m/baseline/cpu/fp32/b2/s8";
   job.promise.tolerance = 1e-5;
   job.promise.relative_tolerance = 1e-3;
-  job.program = result::ProgramCommand{{"sh", "a b"}, {{"A", "1"}}, "/here", "here", 7};
+  job.program = records::ProgramCommand{{"sh", "a b"}, {{"A", "1"}}, "/here", "here", 7};
   const json once = to_json(job);
   EXPECT_EQ(once["program"]["arguments"][1], "a b");
-  EXPECT_EQ(to_json(result::job_from_json(json::parse(once.dump()))), once);
-  EXPECT_EQ(result::job_from_json(once).seed, job.seed);
+  EXPECT_EQ(to_json(records::job_from_json(json::parse(once.dump()))), once);
+  EXPECT_EQ(records::job_from_json(once).seed, job.seed);
   json wrong = once;
   wrong["mode"] = "speed";
-  EXPECT_EQ(message_of<RunFileError>([&] { result::job_from_json(wrong); }),
+  EXPECT_EQ(message_of<RunFileError>([&] { records::job_from_json(wrong); }),
             "/mode: expected memory or throughput, got \"speed\"");
   wrong = once;
   wrong["strategies"][1].erase("path");
-  EXPECT_EQ(message_of<RunFileError>([&] { result::job_from_json(wrong); }),
+  EXPECT_EQ(message_of<RunFileError>([&] { records::job_from_json(wrong); }),
             "/strategies/1/path: missing");
 }
 
 TEST(WorkerResultJson, ComesBackAsItWent) {
   const auto item = example_case();
-  result::WorkerResult result{result::Status::kOutOfMemory,
-                              "too large",
-                              item.memory,
-                              item.work,
-                              item.throughput,
-                              item.equivalence,
-                              item.out_of_memory,
-                              item.emulation,
-                              item.losses,
-                              {{1, item.memory, "cases/mine/trace.1.sqlite"}},
-                              item.settings,
-                              {{"libtorch", "2.11.0"}}};
+  records::WorkerResult result{records::Status::kOutOfMemory,
+                               "too large",
+                               item.memory,
+                               item.work,
+                               item.throughput,
+                               item.equivalence,
+                               item.out_of_memory,
+                               item.emulation,
+                               item.losses,
+                               {{1, item.memory, "cases/mine/trace.1.sqlite"}},
+                               item.settings,
+                               {{"libtorch", "2.11.0"}}};
   const json once = to_json(result);
   EXPECT_EQ(once["ranks"][0]["trace"], "cases/mine/trace.1.sqlite");
   EXPECT_EQ(once["status"], "out_of_memory");
-  EXPECT_EQ(to_json(result::worker_result_from_json(once)), once);
-  const json least = to_json(result::worker_result_from_json({{"status", "ok"}}));
+  EXPECT_EQ(to_json(records::worker_result_from_json(once)), once);
+  const json least = to_json(records::worker_result_from_json({{"status", "ok"}}));
   EXPECT_TRUE(least["memory"].is_null());
 }
 
 TEST(ProgressJson, ComesBackAsItWent) {
-  const json once = to_json(result::Progress{"forward", 1, 4, 100, 200});
+  const json once = to_json(records::Progress{"forward", 1, 4, 100, 200});
   EXPECT_EQ(once, json({{"phase", "forward"},
                         {"step", 1},
                         {"steps", 4},
                         {"allocated_bytes", 100},
                         {"peak_bytes", 200}}));
-  EXPECT_EQ(to_json(result::progress_from_json(once)), once);
+  EXPECT_EQ(to_json(records::progress_from_json(once)), once);
 }
 
 TEST(Nearest, FindsWhatWasMeant) {

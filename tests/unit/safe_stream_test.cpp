@@ -1,9 +1,9 @@
 // What reaches a terminal: no code that is not ours, and every character whole.
-#include "cli/safe_stream.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
+
+#include "cli/terminal.h"
 
 namespace peakbench::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "files/file.h"
+#include "base/file.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 
@@ -27,7 +27,7 @@ void collect_names(const json& schema, std::set<std::string>& names) {
 TEST(Schema, EveryFieldIsInTheDocs) {
   const auto docs = testing::read_text(PEAKBENCH_SOURCE_DIR "/docs/reference/run_json.md");
   std::set<std::string> names;
-  collect_names(files::read_json_file(PEAKBENCH_SOURCE_DIR "/harness/result/run.schema.json"),
+  collect_names(files::read_json_file(PEAKBENCH_SOURCE_DIR "/harness/records/run.schema.json"),
                 names);
   EXPECT_GT(names.size(), 60u);
   for (const auto& name : names) {
@@ -40,7 +40,7 @@ int validate(const std::string& run_json) {
   const std::string command = std::string(oracle ? oracle : PEAKBENCH_PYTHON) +
                               " " PEAKBENCH_SOURCE_DIR
                               "/tests/unit/check_schema.py " PEAKBENCH_SOURCE_DIR
-                              "/harness/result/run.schema.json " +
+                              "/harness/records/run.schema.json " +
                               run_json;
   return WEXITSTATUS(std::system(command.c_str()));
 }
@@ -59,13 +59,13 @@ TEST(Schema, DescribesWhatIsWritten) {
   bare.losses = {std::nan("")};
   run.cases.push_back(bare);
   auto program = bare;
-  program.spec.kind = result::CaseKind::kProgram;
+  program.spec.kind = records::CaseKind::kProgram;
   program.spec.strategies.clear();
   run.cases.push_back(program);
   auto python = bare;
-  python.spec.kind = result::CaseKind::kPython;
+  python.spec.kind = records::CaseKind::kPython;
   python.spec.dtype.clear();
-  python.spec.batch_size = result::kUnknownBatch;
+  python.spec.batch_size = records::kUnknownBatch;
   run.cases.push_back(python);
   write_run(run, folder.path());
   const int valid = validate(path);

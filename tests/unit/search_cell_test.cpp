@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "base/numbers.h"
+#include "search/boundary.h"
 #include "search/cell.h"
-#include "search/fit_json.h"
-#include "search/least_memory.h"
-#include "units/bytes.h"
+#include "search/fit.h"
 
 namespace peakbench::search {
 namespace {
 
-using result::CaseResult;
-using result::Status;
+using records::CaseResult;
+using records::Status;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -150,11 +150,11 @@ class OneCell {
 
   CellAnswer search(CellOptions options = {}) {
     return search_cell(
-        cell, options, [this](const plan::PlannedCase& planned) { return run(planned); },
+        cell, options, [this](const planning::PlannedCase& planned) { return run(planned); },
         [this](const Trial&) { ++heard; });
   }
 
-  std::optional<CaseResult> run(const plan::PlannedCase& planned) const {
+  std::optional<CaseResult> run(const planning::PlannedCase& planned) const {
     const auto value = planned.spec.batch_size;
     if (value >= crashes_from) return crashed();
     if (value > most) return unsupported();
@@ -166,7 +166,7 @@ class OneCell {
     EXPECT_GT(limit, 0) << "no such card";
     if (value >= catches_from) {
       auto caught = ran(kMiB, kMiB);
-      caught.settings[result::kCaughtOutOfMemory] = 2;
+      caught.settings[records::kCaughtOutOfMemory] = 2;
       return caught;
     }
     const auto needed = (100 + 30 * value) * kMiB;
@@ -269,7 +269,7 @@ TEST(SearchCell, OfAProgramsValueMoreMayTakeLess) {
   OneCell one;
   one.cell.along = Along::kProgram;
   one.cell.limits = {.first = 1, .last = 20};
-  const auto run = [&](const plan::PlannedCase& planned) -> std::optional<CaseResult> {
+  const auto run = [&](const planning::PlannedCase& planned) -> std::optional<CaseResult> {
     const auto needed = 9500 * kMiB / planned.spec.batch_size;
     return needed <= one.cell.card_bytes ? ran(needed, needed)
                                          : did_not(one.cell.card_bytes, one.cell.card_bytes);

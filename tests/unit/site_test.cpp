@@ -1,25 +1,20 @@
 // The site: its drawings' numbers, its names, and what publishing does to a folder.
-#include "reports/site/site.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "errors/errors.h"
-#include "reports/site/chart.h"
-#include "reports/site/fields.h"
-#include "reports/site/folder.h"
-#include "reports/site/names.h"
+#include "base/errors.h"
+#include "reports/trends/chart.h"
+#include "reports/trends/publish.h"
+#include "reports/trends/views.h"
 #include "support/example_run.h"
 #include "support/scratch.h"
 
-namespace peakbench::site {
+namespace peakbench::trends {
 namespace {
 
 namespace fs = std::filesystem;
-using history::Metric;
-using history::TrendPoint;
 using peakbench::testing::example_run;
 using peakbench::testing::message_of;
 using peakbench::testing::read_text;
@@ -27,6 +22,8 @@ using peakbench::testing::ScratchFolder;
 using peakbench::testing::write_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using trends::Metric;
+using trends::TrendPoint;
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
@@ -38,7 +35,7 @@ class Drawing {
     for (std::size_t i = 0; i < peaks.size(); ++i) {
       rows_[i].number = static_cast<std::int64_t>(i) + 1;
       rows_[i].created = "2026-01-01T00:00:00Z";
-      history::Point point;
+      trends::Point point;
       point.run = rows_[i].number;
       point.status = peaks[i] == 0 ? "out_of_memory" : "ok";
       if (peaks[i] != 0) point.allocated_bytes = peaks[i];
@@ -53,7 +50,7 @@ class Drawing {
   Trend trend;
 
  private:
-  std::vector<history::RunRow> rows_;
+  std::vector<trends::RunRow> rows_;
 };
 
 TEST(Chart, PlacesPointsEvenlyAndByTheirBytes) {
@@ -122,7 +119,7 @@ TEST(Chart, ManyPointsAreThinnedOutAndExtremesStay) {
 }
 
 TEST(Names, AreSafeAndUnique) {
-  history::Series series;
+  trends::Series series;
   series.case_id = "../../etc/passwd<script>/ü";
   series.card = "A card";
   const auto page = trend_page(series);
@@ -194,7 +191,7 @@ TEST_F(SiteFolder, AFailureInTheMiddleIsTakenUp) {
 class Publishing : public ::testing::Test {
  protected:
   Publishing() {
-    auto history = history::History::open_to_write(path_);
+    auto history = trends::History::open_to_write(path_);
     for (int day = 1; day < 6; ++day) {
       auto run = example_run();
       run.status = "complete";
@@ -202,8 +199,8 @@ class Publishing : public ::testing::Test {
       run.title = "<b>Title</b>";
       run.cases[0].memory->peak_allocated_bytes += day / 3 * 512;
       if (day == 5) {
-        run.cases[0].emulation->verdict = result::Verdict{};
-        run.cases[0].emulation->verdict->kind = result::VerdictKind::unreliable;
+        run.cases[0].emulation->verdict = records::Verdict{};
+        run.cases[0].emulation->verdict->kind = records::VerdictKind::unreliable;
       }
       history.add(run, {}, {"main", "c0ffee00" + std::to_string(day), "passed", ""});
     }
@@ -211,7 +208,7 @@ class Publishing : public ::testing::Test {
     options_.builtin_template_directory = PEAKBENCH_TEMPLATES;
     options_.reports = 2;
   }
-  Published publish() { return site::publish(history::History::open_to_read(path_), options_); }
+  Published publish() { return trends::publish(trends::History::open_to_read(path_), options_); }
   std::map<std::string, std::string> files() {
     std::map<std::string, std::string> all;
     for (const auto& entry : fs::recursive_directory_iterator(options_.output_directory))
@@ -243,7 +240,7 @@ TEST_F(Publishing, ASingleRunIsComparedWithNothing) {
   run.status = "complete";
   run.cases[0].spec.device_options = {{"memory", "60GiB"}};
   run.cases[0].added_for = "";
-  history::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
+  trends::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
   publish();
   const auto index = files().at("index.html");
   EXPECT_THAT(index, HasSubstr("Nothing to compare with yet"));
@@ -258,12 +255,12 @@ TEST_F(Publishing, ASingleRunIsComparedWithNothing) {
     EXPECT_THAT(bytes, Not(HasSubstr("{&quot;memory"))) << name;
   }
   run.created = "2030-01-01T00:00:00Z";
-  history::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
+  trends::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
   publish();
   EXPECT_THAT(files().at("index.html"), HasSubstr("No case's memory changed in the newest run ("));
   run.created = "2030-01-02T00:00:00Z";
   run.cases[0].memory->peak_allocated_bytes += 512;
-  history::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
+  trends::History::open_to_write(path_).add(run, {}, {"main", "c0ffee", "passed", ""});
   publish();
   EXPECT_THAT(files().at("index.html"),
               HasSubstr("+512 bytes</strong>. <a href=\"compare/index.html\">What it is made of"));
@@ -306,7 +303,7 @@ TEST_F(Publishing, SaysThatThereIsNothing) {
   options_.branch = "mian";
   EXPECT_THAT(message_of<ConfigError>([&] { publish(); }), HasSubstr("there are: main"));
   path_ = folder_ / "empty.sqlite";
-  history::History::open_to_write(path_);
+  trends::History::open_to_write(path_);
   EXPECT_THAT(message_of<ConfigError>([&] { publish(); }), HasSubstr("holds no run yet"));
 }
 
@@ -324,4 +321,4 @@ TEST(SiteFields, AreThoseOfTheDocumentation) {
 }
 
 }  // namespace
-}  // namespace peakbench::site
+}  // namespace peakbench::trends

@@ -1,7 +1,5 @@
 // The judgement of step times: Student's quantiles against others' tables, what the method does to
 // simulated times, and how it counts what is missing.
-#include "reports/analysis/statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <random>
 
 #include "launch/rounds.h"
+#include "reports/analysis/timing.h"
 
 namespace peakbench::statistics {
 namespace {

@@ -1,11 +1,11 @@
 // The statistics of timed steps: nearest rank, so always a step that was measured.
-#include "result/step_times.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-namespace peakbench::result {
+#include "records/case.h"
+
+namespace peakbench::records {
 namespace {
 
 void expect(const StepTimes& found, std::int64_t min, std::int64_t median, std::int64_t p90,
@@ -38,4 +38,4 @@ TEST(StepTimes, OneStepIsAllOfThem) { expect(step_times_of({7}), 7, 7, 7, 1); }
 TEST(StepTimes, OfNoStepAreZeros) { expect(step_times_of({}), 0, 0, 0, 0); }
 
 }  // namespace
-}  // namespace peakbench::result
+}  // namespace peakbench::records

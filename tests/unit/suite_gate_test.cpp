@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "launch/run_folder.h"
-#include "plan/plan.h"
+#include "planning/plan.h"
 #include "support/scratch.h"
 
 namespace peakbench {
@@ -14,11 +14,11 @@ using ::testing::HasSubstr;
 using testing::message_of;
 using testing::ScratchFolder;
 
-plan::Request read(const std::string& gate) {
+planning::Request read(const std::string& gate) {
   const ScratchFolder folder;
   const auto path = folder / "suite.toml";
   testing::write_text(path, "models = [\"a\"]\nstrategies = [\"b\"]\n" + gate);
-  return plan::read_suite(path);
+  return planning::read_suite(path);
 }
 
 TEST(SuiteGate, IsReadAndKept) {

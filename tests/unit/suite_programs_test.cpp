@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <fstream>
 
-#include "errors/errors.h"
-#include "plan/plan.h"
+#include "base/errors.h"
+#include "planning/plan.h"
 #include "support/fake_plugins.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
 
-namespace peakbench::plan {
+namespace peakbench::planning {
 namespace {
 
 using testing::fake_plugins;
@@ -132,7 +132,7 @@ TEST_F(SuitePrograms, NeedNoWorkerAlone) {
   write_text(path_, program(""));
   auto request = read_suite(path_);
   EXPECT_FALSE(needs_worker(request));
-  request.lists[result::Axis::kModel] = {"vit-l-16"};  // typed beside the suite
+  request.lists[records::Axis::kModel] = {"vit-l-16"};  // typed beside the suite
   EXPECT_TRUE(needs_worker(request));
 }
 
@@ -246,7 +246,7 @@ TEST_F(SuitePrograms, RunOnEmulatedCardsAndTheCpu) {
             Texts{"program/train/emulated:h100-80gb"});
 }
 
-// Its cases are those that Python says there are (program/python_functions.h).
+// Its cases are those that Python says there are (programs/python_functions.h).
 TEST_F(SuitePrograms, OfPythonHaveAStackAndAPromise) {
   write_text(path_, R"toml(
 seed = 3
@@ -305,4 +305,4 @@ TEST_F(SuitePrograms, OfPythonHaveKeysOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace peakbench::plan
+}  // namespace peakbench::planning

@@ -3,16 +3,16 @@
 
 #include <fstream>
 
-#include "errors/errors.h"
-#include "plan/plan.h"
+#include "base/errors.h"
+#include "planning/plan.h"
 #include "support/fake_plugins.h"
 #include "support/plugin_file.h"
 #include "support/scratch.h"
 
-namespace peakbench::plan {
+namespace peakbench::planning {
 namespace {
 
-using result::Axis;
+using records::Axis;
 using testing::fake_plugins;
 using testing::message_of;
 using testing::ScratchFolder;
@@ -379,7 +379,7 @@ class OurSuites : public ::testing::Test {
                    testing::plugin_bytes(nlohmann::json::parse(std::ifstream(manifest))));
       }
     }
-    found_ = manifest::discover({scratch_.path()}, manifest::own_stamp());
+    found_ = planning::discover({scratch_.path()}, planning::own_stamp());
     EXPECT_EQ(found_.problems, Texts{});
     return make_plan(read_suite((source / "suites" / name).string()), found_);
   }
@@ -390,7 +390,7 @@ class OurSuites : public ::testing::Test {
   }
 
   ScratchFolder scratch_;
-  manifest::Found found_;
+  planning::Found found_;
 };
 
 // Each example in docs/reference/suites.md is a suite by itself; its table names every key.
@@ -452,4 +452,4 @@ TEST_F(OurSuites, PublishedByOthers) {
 }
 
 }  // namespace
-}  // namespace peakbench::plan
+}  // namespace peakbench::planning

@@ -1,6 +1,4 @@
 // Folders that go with their process, however it ends.
-#include "files/temporary_folder.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/folder.h"
 #include "support/scratch.h"
 
 namespace peakbench::files {

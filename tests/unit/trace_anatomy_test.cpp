@@ -4,7 +4,7 @@
 
 #include "support/fake_step.h"
 #include "trace/maxima.h"
-#include "trace/waterfall.h"
+#include "trace/summary.h"
 
 namespace peakbench::trace {
 namespace {

@@ -2,15 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "support/fake_trace.h"
-#include "trace/anatomy.h"
-#include "trace/breakdown.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
-#include "trace/running_totals.h"
 #include "trace/summary.h"
-#include "trace/waterfall.h"
 #include "trace_errors.h"
 
 namespace peakbench::trace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "trace/lifetimes.h"
 
 namespace peakbench::trace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "support/fake_trace.h"
 #include "support/synthetic_trace.h"
 #include "trace/chrome_export.h"

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "errors/errors.h"
-#include "sqlite/database.h"
+#include "base/database.h"
+#include "base/errors.h"
 #include "support/fake_trace.h"
 #include "trace/lifetimes.h"
 

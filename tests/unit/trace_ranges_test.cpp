@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/fake_trace.h"
-#include "trace/range_peaks.h"
+#include "trace/timeline.h"
 
 namespace peakbench::trace {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "support/fake_trace.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"

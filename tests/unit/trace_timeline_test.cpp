@@ -9,13 +9,10 @@
 #include "support/fake_trace.h"
 #include "support/synthetic_trace.h"
 #include "trace/alive.h"
-#include "trace/anatomy.h"
-#include "trace/breakdown.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
 #include "trace/summary.h"
 #include "trace/timeline.h"
-#include "trace/waterfall.h"
 
 namespace peakbench::trace {
 namespace {

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "launch/group_outcome.h"
+#include "launch/run_group.h"
 #include "launch/runner.h"
-#include "result/case_files.h"
+#include "records/run_files.h"
 #include "support/scratch.h"
 
 namespace peakbench::launch {
@@ -42,7 +42,7 @@ class WorkerTest : public ::testing::TestWithParam<Way> {
     order.timeout = timeout;
     order.rss_limit_bytes = rss_limit;
     Listener listener;
-    listener.progress = [&](const result::Progress& at) {
+    listener.progress = [&](const records::Progress& at) {
       progress.push_back(at);
       std::this_thread::sleep_for(slow_listener);
     };
@@ -53,7 +53,7 @@ class WorkerTest : public ::testing::TestWithParam<Way> {
   }
 
   WorkerOrder worker(std::size_t rank, const std::string& behaviour) const {
-    using result::CaseFile;
+    using records::CaseFile;
     WorkerOrder order;
     order.program = GetParam() == Way::kForked ? PEAKBENCH_FORKING_WORKER : PEAKBENCH_FAKE_WORKER;
     order.job.case_id = "m/s/cpu/fp32/b1";
@@ -72,7 +72,7 @@ class WorkerTest : public ::testing::TestWithParam<Way> {
   std::string log_path = scratch / "worker.log";
   std::chrono::seconds timeout{60};
   std::int64_t rss_limit = 0;
-  std::vector<result::Progress> progress;
+  std::vector<records::Progress> progress;
   std::vector<std::string> warnings;
   std::chrono::milliseconds slow_listener{0};  // a line of progress keeps the listener so long
   int ticks = 0;

@@ -5,13 +5,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "errors/errors.h"
+#include "base/errors.h"
+#include "launch/worker_choice.h"
+#include "launch/worker_folder.h"
 #include "support/scratch.h"
-#include "workers/choose.h"
-#include "workers/remove.h"
-#include "workers/worker_folder.h"
 
-namespace peakbench::workers {
+namespace peakbench::launch {
 namespace {
 
 using namespace peakbench::testing;
@@ -32,7 +31,7 @@ TorchFound environment_with(const pytorch::TorchInUse& torch) {
 WorkerFolder worker(const std::string& version, const std::string& git, const std::string& cuda) {
   WorkerFolder one;
   one.folder = "/workers/torch-" + version;
-  one.stamp = {.sdk_revision = manifest::kSdkRevision,
+  one.stamp = {.sdk_revision = planning::kSdkRevision,
                .libtorch_version = version,
                .libtorch_git_version = git,
                .libtorch_cuda = cuda,
@@ -134,7 +133,7 @@ class WorkerFolders : public ::testing::Test {
     write_text((folder / "lib/libpeakbench_sdk.so").string(), "");
     nlohmann::json facts{{"schema", "peakbench-worker/1"},
                          {"peakbench", "0.1.0"},
-                         {"sdk_revision", manifest::kSdkRevision},
+                         {"sdk_revision", planning::kSdkRevision},
                          {"libtorch_version", version},
                          {"libtorch_git_version", "g"},
                          {"libtorch_cuda", "13.0"},
@@ -294,4 +293,4 @@ TEST(NoWorker, OfABuildThatIsNotHereSaysWhichIs) {
 }
 
 }  // namespace
-}  // namespace peakbench::workers
+}  // namespace peakbench::launch

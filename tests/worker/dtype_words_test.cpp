@@ -1,15 +1,15 @@
 // Words for dtypes, in both directions.
-#include "record/dtype_words.h"
+#include "recording/dtype_words.h"
 
 #include <gtest/gtest.h>
 
-#include "result/axes.h"
+#include "records/axes.h"
 
-namespace peakbench::record {
+namespace peakbench::recording {
 namespace {
 
 TEST(DtypeWords, OfTheWeightsAreAllKnown) {
-  for (const auto& word : result::row_of(result::Axis::kDtype).asked->one_of) {
+  for (const auto& word : records::row_of(records::Axis::kDtype).asked->one_of) {
     const auto dtype = dtype_from_word(word);
     ASSERT_TRUE(dtype) << word;
     EXPECT_EQ(dtype_word(*dtype), word);
@@ -22,4 +22,4 @@ TEST(DtypeWords, ThereIsNoneForEveryDtype) {
 }
 
 }  // namespace
-}  // namespace peakbench::record
+}  // namespace peakbench::recording

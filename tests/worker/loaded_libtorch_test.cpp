@@ -1,13 +1,12 @@
 // The LibTorch that was loaded against the one that the record says.
-#include "worker/loaded_libtorch.h"
-
 #include <ATen/Version.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
 
-#include "errors/errors.h"
-#include "manifest/worker.h"
+#include "base/errors.h"
+#include "planning/worker.h"
+#include "worker/plugin_loader.h"
 
 namespace peakbench::worker {
 namespace {
@@ -42,13 +41,13 @@ TEST(LoadedLibtorch, WhatTheBuildDoesNotSayIsNotCompared) {
 
 // What this LibTorch says of itself is as its stamp has it.
 TEST(LoadedLibtorch, TheOneOfThisBuildIsItself) {
-  ::setenv(manifest::kLibtorchVariable, manifest::libtorch_text({}).c_str(), 1);
+  ::setenv(planning::kLibtorchVariable, planning::libtorch_text({}).c_str(), 1);
   EXPECT_NO_THROW(check_loaded_libtorch());
-  manifest::Worker another;
+  planning::Worker another;
   another.stamp.libtorch_git_version = "another";
-  ::setenv(manifest::kLibtorchVariable, manifest::libtorch_text(another).c_str(), 1);
+  ::setenv(planning::kLibtorchVariable, planning::libtorch_text(another).c_str(), 1);
   EXPECT_THROW(check_loaded_libtorch(), ConfigError);
-  ::unsetenv(manifest::kLibtorchVariable);
+  ::unsetenv(planning::kLibtorchVariable);
   EXPECT_NO_THROW(check_loaded_libtorch());
 }
 

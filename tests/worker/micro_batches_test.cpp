@@ -1,12 +1,11 @@
 // Splitting a batch: sizes, weights, and what cannot be split.
-#include "worker/micro_batches.h"
-
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
 #include <stdexcept>
 
 #include "peakbench/errors.h"
+#include "worker/losses.h"
 
 namespace peakbench::worker {
 namespace {

@@ -1,7 +1,7 @@
 // Where the worker is, in words.
-#include "worker/place.h"
-
 #include <gtest/gtest.h>
+
+#include "worker/progress.h"
 
 namespace peakbench::worker {
 namespace {

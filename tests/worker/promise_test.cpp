@@ -1,11 +1,11 @@
 // Whether a promise is held, from numbers alone.
-#include "worker/promise.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "worker/equivalence.h"
 
 namespace peakbench::worker {
 namespace {
@@ -21,8 +21,8 @@ Difference difference(const std::string& where, const std::vector<double>& value
   return found;
 }
 
-result::Equivalence promise(const std::string& what) {
-  result::Equivalence promise;
+records::Equivalence promise(const std::string& what) {
+  records::Equivalence promise;
   promise.promise = what;
   return promise;
 }

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "manifest/vocabulary.h"
+#include "planning/vocabulary.h"
 
 namespace peakbench::worker {
 namespace {
@@ -29,8 +29,8 @@ TEST(RecipeMembers, HaveTheManifestsWords) {
   std::vector<std::string> slots, wrappers{"freezing"};
   for_each_slot([&](const char* word, auto) { slots.emplace_back(word); });
   for_each_wrapper_list([&](const char* word, auto) { wrappers.emplace_back(word); });
-  EXPECT_THAT(slots, ElementsAreArray(manifest::slots()));
-  EXPECT_THAT(wrappers, ElementsAreArray(manifest::wrappers()));
+  EXPECT_THAT(slots, ElementsAreArray(planning::slots()));
+  EXPECT_THAT(wrappers, ElementsAreArray(planning::wrappers()));
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // A recipe's saved-tensor hooks: in which order they pack and unpack, and what each is told.
-#include "worker/saved_tensor_chain.h"
-
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <torch/nn/module.h>

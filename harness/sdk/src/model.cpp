@@ -2,11 +2,31 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "peakbench/batch.h"
+#include "peakbench/errors.h"
+#include "peakbench/language_model.h"
+#include "peakbench/linear_parts.h"
+#include "peakbench/observer.h"
+
 namespace peakbench {
+
+const at::Tensor& Batch::at(const std::string& name) const {
+  std::string there;
+  for (const NamedTensor& one : named) {
+    if (one.name == name) return one.tensor;
+    there += (there.empty() ? "" : ", ") + one.name;
+  }
+  throw std::out_of_range("the batch has no tensor \"" + name + "\"; it has " +
+                          (there.empty() ? "none by name" : there));
+}
+
 namespace {
 
 using TensorVector = std::vector<at::Tensor>;
@@ -155,6 +175,92 @@ at::Tensor Model::embed(const Batch&) {
 at::Tensor Model::run_embed(const Batch& batch) {
   const EmbedFunction own = [this](const Batch& of) { return embed(of); };
   return run_embedding(embedding_wrappers_, 0, own, batch);
+}
+
+}  // namespace peakbench
+
+namespace peakbench::language_model {
+
+at::Tensor make_positions(std::int64_t length, const at::Device& device) {
+  const at::Tensor positions = at::arange(length, at::TensorOptions(at::kLong).device(device)) + 0;
+  return positions.unsqueeze(0);
+}
+
+void look_for_packed_sequences(at::Tensor positions, std::int64_t batch) {
+  if (batch != 1) positions = positions.expand({batch, -1});
+  const at::Tensor before_first = positions.slice(1, 0, 1) - 1;
+  const at::Tensor steps = at::diff(positions, 1, -1, before_first);
+  const at::Tensor sequence = (steps != 1).cumsum(-1);
+  (sequence.select(1, -1) == 0).all();
+}
+
+TiedHead::TiedHead(std::shared_ptr<nn::Embedding> embedding) : embedding_(std::move(embedding)) {}
+
+at::Tensor TiedHead::forward(const at::Tensor& x) const {
+  ModuleScope scope(*this);
+  return at::linear(x, embedding_->weight);
+}
+
+at::Tensor next_token_loss(const at::Tensor& logits, const at::Tensor& labels) {
+  constexpr std::int64_t kIgnored = -100;
+  const at::Tensor scores = logits.to(at::kFloat).view({-1, logits.size(-1)});  // (B T, V)
+  const at::Tensor padded = at::pad(labels, {0, 1}, "constant", kIgnored);      // (B, T + 1)
+  const at::Tensor targets = padded.slice(-1, 1).contiguous().view(-1);         // (B T)
+  return at::cross_entropy_loss(scores, targets, /*weight=*/{}, at::Reduction::Mean, kIgnored,
+                                /*label_smoothing=*/0.0);
+}
+
+}  // namespace peakbench::language_model
+
+namespace peakbench {
+namespace {
+
+using Numbers = std::map<std::string, std::optional<std::int64_t>>;
+
+// "q_proj:mlp=16" as the manifest's rules let it through.
+Numbers parse(const std::string& value) {
+  Numbers numbers;
+  std::istringstream text(value);
+  for (std::string part; std::getline(text, part, ':');) {
+    const auto equals = part.find('=');
+    auto& number = numbers[part.substr(0, equals)];
+    if (equals != std::string::npos) number = std::stoll(part.substr(equals + 1));
+  }
+  return numbers;
+}
+
+std::vector<ChosenLinear> those_of(Model& model, const Numbers& numbers) {
+  std::vector<ChosenLinear> chosen;
+  for (const NamedLinear& linear : model.linears()) {
+    const auto found = numbers.find(linear.part);
+    if (found != numbers.end()) chosen.push_back({linear, found->second});
+  }
+  return chosen;
+}
+
+void need_every_part(const Model& model, const Numbers& numbers,
+                     const std::vector<ChosenLinear>& chosen) {
+  for (const auto& [part, number] : numbers) {
+    const auto is_of = [&part = part](const ChosenLinear& one) { return one.linear.part == part; };
+    if (std::any_of(chosen.begin(), chosen.end(), is_of)) continue;
+    const std::string why = model.why_no_linear(part);
+    throw Unsupported("this model has no " + part + " layer" + (why.empty() ? "" : ": " + why));
+  }
+}
+
+}  // namespace
+
+std::vector<ChosenLinear> choose_linears(Model& model, const std::string& value,
+                                         const std::vector<std::string>& automatic) {
+  if (value != "auto") {
+    const Numbers numbers = parse(value);
+    auto chosen = those_of(model, numbers);
+    need_every_part(model, numbers, chosen);
+    return chosen;
+  }
+  for (const std::string& parts : automatic)
+    if (auto chosen = those_of(model, parse(parts)); !chosen.empty()) return chosen;
+  throw Unsupported("this model has none of the linear layers that `auto` stands for");
 }
 
 }  // namespace peakbench

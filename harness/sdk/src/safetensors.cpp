@@ -19,7 +19,7 @@ namespace peakbench {
 namespace {
 
 // A file mapped read-only; the mapping ends with the object. It opens the file itself, as
-// files/regular_file.h does for the program: a plugin's library is linked with nothing of that.
+// base/regular_file.h does for the program: a plugin's library is linked with nothing of that.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {

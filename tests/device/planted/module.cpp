@@ -1,9 +1,9 @@
 // A device module that the registry must refuse, for the reason that its build plants.
-#include "device/module.h"
+#include "recording/device.h"
 
 namespace {
 
-using namespace peakbench::device;
+using namespace peakbench::recording;
 
 std::unique_ptr<Device> make(const DeviceRequest&) { return nullptr; }
 

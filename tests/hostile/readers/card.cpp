@@ -1,4 +1,4 @@
-#include "host/card_file.h"
+#include "emulator/host/card_file.h"
 #include "readers/readers.h"
 
 namespace peakbench::hostile {

@@ -1,5 +1,5 @@
 // A history: what list, show, trend, check and export ask of it.
-#include "reports/history/history.h"
+#include "reports/trends/history.h"
 
 #include "readers/readers.h"
 
@@ -12,10 +12,10 @@ constexpr std::size_t kMostSeries = 8;
 }  // namespace
 
 void read_history_file(const std::string& path) {
-  const auto history = history::History::open_to_read(path, 0);
+  const auto history = trends::History::open_to_read(path, 0);
   history.problems();
   const auto branch = history.default_branch();
-  history::Filter newest;
+  trends::Filter newest;
   newest.limit = kMostRuns;
   for (const auto& row : history.runs(newest)) {
     history.record(row.number);

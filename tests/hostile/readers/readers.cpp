@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "errors/errors.h"
+#include "base/errors.h"
 
 namespace peakbench::hostile {
 

@@ -1,5 +1,5 @@
 // A .safetensors file's header, which says where the tensors are; the bytes themselves may be any.
-#include "errors/errors.h"
+#include "base/errors.h"
 #include "readers/readers.h"
 #include "safetensors_header.h"
 

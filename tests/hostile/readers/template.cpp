@@ -4,26 +4,26 @@
 #include <filesystem>
 
 #include "readers/readers.h"
-#include "reports/report/view.h"
-#include "result/run.h"
+#include "records/run.h"
+#include "reports/run/view.h"
 
 namespace peakbench::hostile {
 namespace {
 
-result::Run small_run() {
-  result::Run run;
+records::Run small_run() {
+  records::Run run;
   run.title = "Small";
   run.created = "2026-01-01T00:00:00Z";
   run.reference = "baseline";
   for (const char* strategy : {"baseline", "other"}) {
-    result::CaseResult one;
+    records::CaseResult one;
     one.spec.id = std::string("tiny/") + strategy + "/cpu/fp32/b1";
     one.spec.slug = std::string("tiny-") + strategy;
     one.spec.model = {"tiny", nlohmann::json::object()};
     one.spec.strategies = {{strategy, nlohmann::json::object()}};
     one.spec.device = "cpu";
     one.spec.dtype = "fp32";
-    result::Memory memory;
+    records::Memory memory;
     memory.peak_allocated_bytes = memory.peak_requested_bytes = 1 << 20;
     memory.at_peak = {{"parameter", 1 << 20}};
     memory.peak_phase = "forward";

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "planning/plan.h"
+
+namespace peakbench::cli {
+
+// A word of a list.
+
+// The word is one of these, or becomes the one that another name stands for. The message for any
+// other word names the one that was probably meant, or all. Completion knows the words.
+CLI::Validator one_of(const std::vector<std::string>& words,
+                      const std::map<std::string, std::string>& other_names = {});
+
+// A check for options that take large whole numbers. CLI11's own conversion takes a row of digits
+// that is too long for the largest number, and a negative one for a large unsigned one.
+
+// From `least` to the largest of 64 bits with a sign.
+CLI::Validator whole_number(std::int64_t least);
+
+// Sizes and lists as people type them.
+
+// "60GiB", "1.5 GB", "4096": bytes. Throws ConfigError that names `option`.
+std::int64_t bytes_from(const std::string& text, const std::string& option);
+
+// Values of a repeatable option, split at commas. Where a value may carry options (NAME,key=value),
+// only values without any are split. Empty pieces are errors.
+std::vector<std::string> split_values(const std::vector<std::string>& values, bool with_options,
+                                      const std::string& option);
+
+// Whole numbers from 1 to `most`: "8", "4k" (4096), and all from one to another, "1..8", of which
+// no more than a thousand. Throws ConfigError that names `option`.
+std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& values,
+                                           const std::string& option, std::int64_t most);
+
+// The axes of a run's cases as options that may be given several times.
+
+// What was typed, by axis; those that were not typed are empty.
+using TypedLists = std::map<records::Axis, std::vector<std::string>>;
+
+// An option whose every value is kept as typed.
+CLI::Option* add_repeated(CLI::App& command, const std::string& name,
+                          std::vector<std::string>& values, const std::string& words,
+                          const std::string& type);
+
+CLI::Option* add_axis_option(CLI::App& command, const records::AxisRow& row, TypedLists& typed);
+
+// What was typed, split at commas and checked, in the place of what the request has. Throws
+// ConfigError that names the option.
+void take_typed(const TypedLists& typed, planning::Request& request);
+
+// `--second-guess N`, the same in every command that runs programs on an emulated card.
+
+inline void add_second_guess(CLI::App& command, std::int64_t& runs) {
+  constexpr std::int64_t kMost = 20;
+  command
+      .add_option("--second-guess", runs,
+                  "If the program read unknown values, run it N more times with other values and "
+                  "compare the peaks (default 0)")
+      ->check(CLI::Range(std::int64_t{0}, kMost))
+      ->type_name("N");
+}
+
+}  // namespace peakbench::cli

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <ostream>
+#include <streambuf>
+#include <string>
+#include <string_view>
+
+namespace peakbench::cli {
+
+// The terminal, as far as live progress needs one.
+
+struct Screen {
+  bool live =
+      false;  // may be redrawn: a terminal that knows escape codes, and nobody asked for none
+  std::function<int()> width = [] { return 80; };  // asked at each drawing: windows change
+};
+
+// Of a file descriptor. No live drawing with NO_COLOR or TERM=dumb, or where it is no terminal.
+Screen screen_of(int descriptor);
+
+// Columns for a table on a descriptor: the terminal's, or 100 where it is none.
+int table_width(int descriptor);
+// Columns for a sentence: the terminal's; a file's sentences are not broken.
+int line_width(int descriptor);
+
+// What commands print, safe for a terminal: names from files, plugins and the environment may hold
+// escape sequences, and none of them gets through.
+
+// Characters may come in pieces.
+class SafeBuffer : public std::streambuf {
+ public:
+  explicit SafeBuffer(std::ostream& target) : target_(target) {}
+  ~SafeBuffer() override;  // writes what is left of a character that was not completed
+  SafeBuffer(const SafeBuffer&) = delete;
+  SafeBuffer& operator=(const SafeBuffer&) = delete;
+
+  void add_codes(std::string_view codes) { codes_ += codes; }
+
+ private:
+  int_type overflow(int_type character) override;
+  std::streamsize xsputn(const char* text, std::streamsize size) override;
+  int sync() override;
+
+  bool put(std::string_view bytes);
+
+  std::ostream& target_;
+  std::string codes_;    // to go before the next text
+  std::string pending_;  // the beginning of a character
+};
+
+// Writes to `target`, which must outlive it, what escaped_controls() makes of the text, and as soon
+// as `target` would. A failure of `target` is one of this stream.
+class SafeStream : public std::ostream {
+ public:
+  explicit SafeStream(std::ostream& target);
+
+  // Codes of our own, as they are. Written with what follows them, so that nothing flickers.
+  void add_codes(std::string_view codes) { buffer_.add_codes(codes); }
+
+ private:
+  SafeBuffer buffer_;
+};
+
+// Codes for a terminal, through a SafeStream or to any other stream.
+void write_codes(std::ostream& out, std::string_view codes);
+
+// What the program prints for others to read: all of it, or an error. Half a list of cases must not
+// pass for a whole one.
+
+inline constexpr int kNobodyReads = 128 + 13;  // as of a process that SIGPIPE ended
+
+// An ostream on a descriptor that remembers why it could not be written. What is written after a
+// failure is dropped: a run goes on, its results are files.
+class StandardOutput {
+ public:
+  explicit StandardOutput(int descriptor);
+  std::ostream& stream() { return stream_; }
+
+  // Writes what is left. The program's exit code: `code`, or that of an output that could not be
+  // written, which is said on `err`. Nobody reading any more is not worth a word.
+  int finish(int code, std::ostream& err);
+
+ private:
+  class Buffer : public std::streambuf {
+   public:
+    explicit Buffer(int descriptor);
+    int error() const { return error_; }
+
+   protected:
+    int_type overflow(int_type c) override;
+    int sync() override;
+
+   private:
+    int descriptor_, error_ = 0;
+    std::array<char, 1 << 16> bytes_;
+  };
+
+  Buffer buffer_;
+  std::ostream stream_;
+};
+
+// Opens the first three descriptors where the caller has closed them, so that no file of ours gets
+// their number and what is printed: reading from these and writing to them fails, as it should.
+void keep_standard_descriptors();
+
+// A pipe without a reader and a file that has reached `ulimit -f` are errors of a write, not a
+// signal that ends the program.
+void ignore_signals_of_writes();
+
+}  // namespace peakbench::cli

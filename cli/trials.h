@@ -1,0 +1,53 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/folder.h"
+#include "cli/fit_text.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "search/fit.h"
+
+namespace peakbench::cli {
+
+// A folder for what is run only to see how it ends; goes with all that is in it.
+
+class ScratchFolder {
+ public:
+  // In this folder. Throws ConfigError where nothing can be written there.
+  explicit ScratchFolder(const std::string& beside);
+  const std::filesystem::path& path() const { return folder_->path(); }
+
+ private:
+  std::optional<files::TemporaryFolder> folder_;
+};
+
+// How far `peakbench fit` is.
+
+// A line a cell as it is found; on a live screen also the cells at work, redrawn. `found` must
+// outlive it; its answers are not read.
+std::unique_ptr<search::FitListener> make_fit_progress(
+    std::ostream& err, const Screen& screen, bool quiet, const FitFound& found,
+    Clock clock = std::chrono::steady_clock::now);
+
+// While stacks are tried: a line that is redrawn on a live screen; elsewhere `begins` alone.
+class ProposalProgress {
+ public:
+  ProposalProgress(std::ostream& err, const Screen& screen, bool quiet, const std::string& begins);
+  ProposalProgress(const ProposalProgress&) = delete;
+  ProposalProgress& operator=(const ProposalProgress&) = delete;
+  ~ProposalProgress();
+  void say(const std::string& text);
+
+ private:
+  std::ostream& err_;
+  Screen screen_;
+  bool quiet_, drawn_ = false;
+};
+
+}  // namespace peakbench::cli

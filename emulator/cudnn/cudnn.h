@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+namespace peakbench::emulator::cudnn {
+
+// The release of cuDNN that this one stands in for.
+
+// As cudnnGetVersion counts it: 91900. It is the one that the program's PyTorch is released with,
+// or else the one of this build's LibTorch.
+std::size_t version();
+
+// cudnnStatus_t, as far as the stand-in says it.
+
+inline constexpr int kNotInitialized = 1001;
+inline constexpr int kBadParameter = 2000;
+inline constexpr int kNotSupported = 3000;
+
+}  // namespace peakbench::emulator::cudnn

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace peakbench::emulator::cudnn {
+
+// cuDNN's graph interface by numbers, as far as the stand-in reads them (cudnn_graph.h).
+
+// cudnnBackendDescriptorType_t
+enum DescriptorType {
+  kPointwiseOperation = 13,
+  kMatmulOperation = 19,
+  kReductionOperation = 22,
+  kReshapeOperation = 31,
+  kRngOperation = 33,
+  kSdpaForwardOperation = 41,
+};
+
+// cudnnPointwiseMode_t
+enum PointwiseMode {
+  kAdd = 0,
+  kMultiply = 1,
+  kDivide = 6,
+  kSubtract = 9,
+  kExponential = 13,
+  kLogarithm = 15,
+  kIdentity = 21,
+  kGreaterOrEqual = 303,
+  kIndex = 501,
+  kSelect = 601,
+};
+
+// cudnnReduceTensorOp_t
+enum ReductionMode { kSum = 0, kMaximum = 3 };
+
+// cudnnBackendAttributeName_t
+enum Attribute {
+  kPointwiseMode = 0,
+  kHeuristicsGraph = 201,
+  kHeuristicsResults = 202,
+  kHeuristicsMultiprocessors = 203,
+  kConfigEngine = 300,
+  kConfigKnobChoices = 302,
+  kConfigWorkspaceBytes = 303,
+  kConfigSharedMemoryBytes = 304,
+  kPlanConfig = 401,
+  kPlanWorkspaceBytes = 402,
+  kPointwiseDescriptor = 750,
+  kGraphOperations = 801,
+  kGraphEngineCount = 802,
+  kTensorDataType = 901,
+  kTensorDimensions = 902,
+  kTensorIsVirtual = 907,
+  kTensorRaggedOffset = 913,
+  kEngineGraph = 1300,
+  kEngineIndex = 1301,
+  kEngineKnobs = 1302,
+  kEngineNumericalNotes = 1303,
+  kEngineBehaviorNotes = 1305,
+  kMatmulA = 1520,
+  kMatmulB = 1521,
+  kMatmulDescriptor = 1523,
+  kReductionOperator = 1600,
+  kReductionX = 1610,
+  kReductionY = 1611,
+  kReductionDescriptor = 1612,
+  kRngDescriptor = 2312,
+  kSdpaForwardQuery = 2800,
+  kSdpaForwardKey = 2801,
+  kSdpaForwardValue = 2802,
+};
+
+// cudnnBackendAttributeType_t
+enum AttributeType {
+  kTypeDataType = 1,
+  kTypeBoolean = 2,
+  kTypeInt64 = 3,
+  kTypePointwiseMode = 14,
+  kTypeDescriptor = 15,
+  kTypeReductionOperator = 18,
+};
+
+// cudnnDataType_t
+enum DataType { kFloat = 0, kHalf = 2, kBFloat16 = 9 };
+
+// What a program puts into the descriptors of cuDNN's graph interface, as far as workspaces hang on
+// it: the tensors of operations, the operations of a graph, the graph that a configuration or a
+// plan is of.
+
+struct Descriptor {
+  int type = 0;   // DescriptorType
+  int mode = -1;  // of a pointwise operation or a reduction: which one it is
+  // Of a tensor.
+  int data_type = -1;
+  std::vector<std::int64_t> dimensions;
+  bool is_virtual = false;  // within the graph: no memory of the caller's
+  // Other descriptors in it, by attribute: an operation's tensors, a graph's operations; null for
+  // one that is not known.
+  std::map<int, std::vector<std::shared_ptr<const Descriptor>>> holds;
+  // The graph that it is of: a plan's, a configuration's from the heuristics, theirs. Null where
+  // the program chose the engine or asked for some of the card: what comes of that is not known.
+  std::shared_ptr<const Descriptor> graph;
+  bool is_narrowed = false;  // heuristics: for some of the card's multiprocessors
+
+  // The one descriptor under an attribute; null without it.
+  const Descriptor* at(int attribute) const {
+    const auto found = holds.find(attribute);
+    return found == holds.end() || found->second.empty() ? nullptr : found->second.front().get();
+  }
+};
+
+// By handle, each from any thread; nothing happens to a handle that is not known. What a descriptor
+// holds it shares: programs fill one before they put it into another.
+void create(void* handle, int type);
+void destroy(void* handle);
+// cudnnBackendSetAttribute: `elements` are `count` of that type.
+void set(void* handle, int attribute, int type, std::int64_t count, const void* elements);
+// `to` is a configuration that comes out of the heuristics `from`: of the same graph.
+void give_graph(void* from, void* to);
+std::shared_ptr<const Descriptor> graph_of(void* handle);
+
+// The workspaces of cuDNN's engines for attention.
+
+// What the engine that cuDNN takes for this graph on the emulated card needs beside what
+// cudnn-frontend adds itself, in bytes. Empty where that is not known: for any other graph than
+// those that PyTorch has cudnn-frontend build for attention in 16 bits (ragged or padded sequences,
+// deterministic gradients, gradients of a bias, paged caches among them), for a single query, for
+// another compute capability than 9.0, for another release of cuDNN than 9.19.0. Measured on an
+// H200, and equal to what cuDNN itself says without a device (docs/evidence/real_card.md).
+std::optional<std::int64_t> attention_workspace(const Descriptor& graph);
+
+}  // namespace peakbench::emulator::cudnn

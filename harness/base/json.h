@@ -1,0 +1,44 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace peakbench {
+
+// JSON as files and terminals have it.
+
+// Indented by two, with a newline at the end. Invalid UTF-8 becomes U+FFFD.
+template <class Json>  // nlohmann::json or nlohmann::ordered_json
+std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// The one way in for JSON that somebody else wrote: run files, manifests, cards, lines of a
+// history.
+
+// Ours have fewer than ten levels; what follows the levels one by one (copying, writing) needs
+// stack for each.
+inline constexpr int kMostJsonLevels = 100;
+
+// `seen` is called as nlohmann::json's parser does. Throws RunFileError that begins with what is
+// wrong: empty, cut short, not JSON, a number that no 64-bit floating-point number holds (1e999),
+// more than kMostJsonLevels levels; with line and column, and the field as a JSON pointer where
+// there is one. The path is the caller's to add.
+nlohmann::json parse_json(std::string_view text,
+                          const nlohmann::json::parser_callback_t& seen = nullptr);
+
+// Texts that plugins write, kept short.
+
+// Every string in `json`, at any depth, by bounded(); names of fields stay.
+void bound_texts(nlohmann::json& json);
+
+// Rows of JSON as CSV, for spreadsheets and data frames.
+
+// As RFC 4180 has it, with a newline for its line breaks. `rows` is an array of objects; a column a
+// name, in the order in which they first come up: `memory.peak_allocated_bytes` of an object within
+// an object. Null is empty, a list of plain values has spaces between them, any other list is JSON.
+// Empty where there are no rows.
+std::string csv_text(const nlohmann::ordered_json& rows);
+
+}  // namespace peakbench

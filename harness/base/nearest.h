@@ -1,0 +1,39 @@
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace peakbench {
+
+// A to Z as a to z; all else as it is.
+inline std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
+  return result;
+}
+
+// The name somebody probably meant: for every error about an unknown name.
+
+// The candidate with the fewest edits (insert, delete, replace, swap of neighbours; case ignored)
+// if these are at most a third of the name; otherwise the shortest candidate that holds the name
+// (three characters or more); otherwise the one that begins as two thirds of the name do (four
+// characters or more).
+std::optional<std::string> nearest(std::string_view name,
+                                   const std::vector<std::string>& candidates);
+
+// Its letters, small, and digits: "RTX 4090" and rtx-4090 are rtx4090.
+std::string bare_name(std::string_view name);
+
+// What is left of a name where spellings differ: bare, without what stands before the last '/'.
+// "meta-llama/Llama-3.1-8B" and llama-3.1-8b are llama318b.
+std::string spelling(std::string_view name);
+
+// What follows an unknown name in a message: `; did you mean "lora"?`, or `; known: baseline, lora`
+// where nothing is near, or `; none is known`.
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace peakbench

@@ -1,0 +1,24 @@
+// Files that people may read, change and replace, and how Peakbench knows those that it wrote
+// itself: they end in a mark with a checksum of what stands before it. A file without the mark is a
+// stranger's, one that was changed is its author's: neither is ever replaced or deleted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/folder.h"
+
+namespace peakbench::files {
+
+// `text` with the mark, as a comment of the format that the name's ending says: .html, .md, .svg; a
+// member "written_by" of a .json that ends in "}\n"; a last line of anything else.
+std::string marked(const std::string& name, std::string text);
+
+// A regular file, not a link, that ends in a mark which fits.
+bool is_own_file(const std::string& path);
+bool is_own_file(const Folder& folder, const std::string& name);
+
+// Throws ConfigError that names the first of the files that is there and not ours.
+void refuse_strangers(const std::string& folder, const std::vector<std::string>& names);
+
+}  // namespace peakbench::files

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace peakbench {
+
+// Text made safe to show: names come from plugins, suites, files and command lines, and may hold
+// anything.
+
+// Bytes of the valid UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are
+// invalid).
+std::size_t character_length(std::string_view text, std::size_t at);
+
+// What stands for a byte that is no character, and for a character that is not shown.
+inline constexpr std::string_view kReplacement = "\uFFFD";
+
+// Calls `visit(text, valid)` with each character, and with each byte that is none.
+template <typename Visit>
+void for_each_character(std::string_view text, Visit visit) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    visit(text.substr(at, length ? length : 1), length > 0);
+    at += length ? length : 1;
+  }
+}
+
+// Calls `visit(text)` with each character as it is shown: kReplacement for a byte that is none.
+template <typename Visit>
+void for_each_shown(std::string_view text, Visit visit) {
+  for_each_character(text, [&](std::string_view character, bool valid) {
+    visit(valid ? character : kReplacement);
+  });
+}
+
+// Of one valid character.
+char32_t code_point(std::string_view character);
+
+// What must not reach a page or a terminal as it is: controls, C1 among them; marks that turn the
+// direction of writing or take no room, so that two names look the same; line and paragraph
+// separators; what XML forbids.
+bool is_unprintable(char32_t c);
+
+// One line of valid UTF-8 for a page, a table or a message: each unprintable character and each
+// byte that is none becomes U+FFFD; newline and tab a space.
+std::string printable(std::string_view text);
+
+// The same for a stream of lines: newlines stay, and what is unprintable can be read: \u001b, or
+// \xff for a byte that is no UTF-8. In JSON that is the same text in another spelling.
+std::string escaped_controls(std::string_view text);
+
+// Texts of any bytes: names of files, arguments. JSON holds UTF-8 and nothing else.
+
+bool is_utf8(const std::string& text);
+
+// For messages about what is not UTF-8: bytes above 7F and control characters as \xNN.
+std::string escaped_bytes(const std::string& text);
+
+// Texts that plugins write, kept short: a message or a name is for people.
+
+inline constexpr std::size_t kLongestText = 4096;  // bytes
+
+// `text`; or of a longer one its beginning, up to `longest` bytes of whole UTF-8 sequences, and
+// "... (N bytes left out)".
+std::string bounded(std::string_view text, std::size_t longest = kLongestText);
+
+}  // namespace peakbench

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/incoming.h"
+#include "launch/run_folder.h"
+#include "records/case.h"
+#include "records/run.h"
+
+namespace peakbench::cluster {
+
+// The files of cases that become one run's: found in the folders of their runs, and copied.
+
+// A file of a case.
+struct FileToCopy {
+  std::string run_folder;  // of the run that measured the case
+  std::string path;        // below it
+  std::string slug, name;  // where it goes
+};
+
+struct FilesToCopy {
+  std::vector<FileToCopy> files;
+  std::vector<std::string> absent;  // traces that run.json names and nobody has; paths
+};
+
+// Adds the traces that the case names, with their snapshots and logs, and names the traces as they
+// will be called. All is looked at before anything is written. Throws ConfigError: a link, in
+// whose place anybody's file would be copied, no regular file, not readable.
+void find_files(records::CaseResult& one, const std::string& run_folder, FilesToCopy& found);
+
+// False where `cancelled`, which is asked all the time, said so. Throws what files::copy_file()
+// does, and what find_files() does, should something have changed since.
+bool copy_files(const std::vector<FileToCopy>& files, const launch::IncomingCases& to,
+                const std::function<bool()>& cancelled);
+
+// Runs made apart, as one: of a suite that was divided by hand, on machines that share no folder.
+
+// A run, and the folder that it was read from.
+struct PartialRun {
+  std::string folder;
+  records::Run run;
+};
+
+// Cases in the order in which the parts name them; one that a part has measured is no other's to
+// measure. Pure. Throws ConfigError that says what differs: settings, device options, the build
+// of Peakbench or of a plugin, the reference; or which case two parts have measured, or which two
+// cases have one slug.
+records::Run merged(const std::vector<PartialRun>& parts);
+
+struct Merge {
+  records::Run run;
+  // Paths: traces that a part's run.json names, and its folder lacks. The run names them as it did.
+  std::vector<std::string> absent_traces;
+};
+
+// Reads, merges, and writes the run with its traces and logs; nullopt where `cancelled`, which is
+// asked meanwhile, said so. All of it is there then or none of it, also where it throws: what
+// merged() does, ConfigError where `out` holds something already or a file of a part cannot be
+// copied (a link, a pipe, not readable), HostError. Of one that is killed, the next RunFolder of
+// that folder takes away what is there.
+std::optional<Merge> merge_into(const launch::RunFolder& out,
+                                const std::vector<std::string>& folders,
+                                const std::vector<std::string>& command,
+                                const std::function<bool()>& cancelled);
+
+// A case says itself where its machine differs from its run's.
+void note_machine(records::CaseResult& one, const nlohmann::json& machine,
+                  const nlohmann::json& run);
+
+}  // namespace peakbench::cluster

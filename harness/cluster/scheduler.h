@@ -1,0 +1,46 @@
+// Who gives machines to tasks: Slurm, or a test's stand-in. Not from several threads.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace peakbench::cluster {
+
+enum class TaskState {
+  kWaiting,    // or begun again by the scheduler: what came before is no end
+  kNever,      // waits for what does not come
+  kRunning,    // or ending
+  kDone,       // its program exited with 0
+  kFailed,     // with something else
+  kTimeLimit,  // the job's
+  kOutOfMemory,
+  kCancelled,  // by somebody
+  kLost,       // its machine was taken from it and it was not begun again
+};
+
+struct TaskSeen {
+  TaskState state = TaskState::kWaiting;
+  std::string word;   // the scheduler's own
+  std::string where;  // its machine, or why it waits
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  // The job of a script that is an array of tasks. Throws ConfigError with what the scheduler said.
+  virtual std::string submit(const std::string& script_path) = 0;
+  // The job that it still has of a script, should a call have died before it wrote the number down;
+  // empty: none. Nullopt: it did not answer.
+  virtual std::optional<std::string> job_of(const std::string& script_path) = 0;
+  // Those of the job's `tasks` tasks that the scheduler knows of. Nullopt: it did not answer.
+  virtual std::optional<std::map<std::size_t, TaskSeen>> states(const std::string& job,
+                                                                std::size_t tasks) = 0;
+  // How often it has begun a task again, after its first attempt. Nullopt: it does not say.
+  virtual std::optional<int> restarts(const std::string& job, std::size_t task) = 0;
+  // Why that failed; empty: it is done.
+  virtual std::string cancel(const std::string& job) = 0;
+};
+
+}  // namespace peakbench::cluster

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/torch_in_use.h"
+
+namespace peakbench::pytorch {
+
+// Where libraries that are compiled here are kept. They are loaded into the user's programs later,
+// so nobody else may be able to put one there.
+
+// $XDG_CACHE_HOME/peakbench/KIND, else ~/.cache/peakbench/KIND. Throws ConfigError where neither
+// variable names a folder.
+std::filesystem::path cache_folder(const std::string& kind);
+
+// Makes a folder of cache_folder(), with its parents, for this user alone, whatever the umask; one
+// of ours that others may enter is closed to them. Throws ConfigError where it cannot be made, or
+// is another user's.
+void make_cache_folder(const std::filesystem::path& folder);
+
+// Why what lies in the cache is not to be used: others can write to it, or it is theirs. Of a link
+// only whose it is counts. Empty where it may be.
+std::string why_not_trusted(const std::filesystem::path& path);
+
+// The same of a file that is to be loaded: others can write to it, or it is theirs. Empty where
+// it may be.
+std::string why_not_loaded(const std::filesystem::path& library);
+
+// A library of ours, compiled for somebody's PyTorch where it is first needed, and kept.
+
+struct LibrarySources {
+  std::string kind;                    // "values": its folder in the cache, and what it is called
+  std::filesystem::path folder;        // all that it is made of; searched for includes
+  std::filesystem::path whole;         // in the folder: the source that includes the others
+  std::vector<std::string> libraries;  // of PyTorch's, that it uses: libc10.so
+};
+
+struct CompiledLibrary {
+  std::filesystem::path path;
+  std::string problem;  // why there is none; empty where there is
+};
+
+// Compiled against this PyTorch's headers by the machine's compiler, within 300 s, and kept in the
+// user's cache folder (compiled_library.h) under the version and what it was made of. Of several
+// processes that need the same one, one compiles it. One in the cache that others could have
+// written is compiled anew. All this is said on stderr, as it takes its time. `cancelled` is asked
+// meanwhile; the compiler is ended then, and nothing left behind.
+CompiledLibrary compiled_library(const TorchInUse& torch, const LibrarySources& sources,
+                                 const std::function<bool()>& cancelled);
+
+// The one that is kept already, if it may be loaded; else empty. Says, makes and compiles nothing.
+std::filesystem::path kept_library(const TorchInUse& torch, const LibrarySources& sources);
+
+// Which build of a library of ours a program loads: the one for its PyTorch.
+
+// A library that is loaded into programs, as an installation has it.
+struct LibraryBuilds {
+  std::filesystem::path built;  // of this build
+  std::string built_for;        // the version of its PyTorch
+  // Of a bundled worker: below its folder, `workers`/torch-VERSION.
+  std::filesystem::path workers, in_worker;
+  // Bundled for releases: `libraries`/library_folder(), under the name of `built`.
+  std::filesystem::path libraries;
+  LibrarySources sources;
+};
+
+struct LibraryInUse {
+  std::filesystem::path path;
+  std::string torch_version;  // that it is compiled against
+  std::string problem;        // why there is none for the program's PyTorch; empty where there is
+};
+
+// "torch-2.6.0-1eba9b3aa3c4-cu12-abi0": one library serves every build of a release with this CUDA
+// and this C++ ABI. Empty: this PyTorch does not say its revision, or has no CUDA.
+std::string library_folder(const TorchInUse& torch);
+
+// The one of this build where the program's PyTorch has its version, or is not known, or there are
+// no sources; else that of a bundled worker, else the one bundled for the release. Otherwise it is
+// compiled: see compiled_library.h.
+LibraryInUse library_for(const std::optional<TorchInUse>& torch, const LibraryBuilds& builds,
+                         const std::function<bool()>& cancelled);
+
+// The same of what is there: nothing is compiled, said or made. Nullopt where one would have to be
+// compiled first.
+std::optional<LibraryInUse> library_at_hand(const std::optional<TorchInUse>& torch,
+                                            const LibraryBuilds& builds);
+
+}  // namespace peakbench::pytorch

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace peakbench::pytorch {
+
+// A file seen as text, without reading what is not looked at.
+
+// For as long as the object lives. Empty where there is no such file, or no bytes in it.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return;
+    struct stat facts {};
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
+      bytes_ = static_cast<std::uint64_t>(facts.st_size);
+      at_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
+      if (at_ == MAP_FAILED) at_ = nullptr;
+    }
+    close(file);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (at_) munmap(at_, bytes_);
+  }
+
+  std::string_view text() const {
+    return at_ ? std::string_view(static_cast<const char*>(at_), bytes_) : std::string_view();
+  }
+
+ private:
+  void* at_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+// Which PyTorch a program will import, found before it is started.
+
+struct TorchInUse {
+  std::string version;           // 2.11.0+cu130
+  std::string cuda;              // 13.0; empty: a build without CUDA
+  std::string hip;               // 6.4; empty: no build for ROCm
+  std::string git_version = {};  // the revision that it was built from; empty: not said
+  std::filesystem::path folder;  // that holds version.py
+};
+
+// What a command's Python finds as `torch`, which is not imported. nullopt where the command does
+// not start Python itself (a shell script, a launcher that is no Python script), or its Python has
+// no torch, or does not answer within 20 s. `cancelled` is asked meanwhile.
+std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
+                                           const std::function<bool()>& cancelled);
+
+// The folder of that package, and no look into it; empty where torch_of_command() finds nothing.
+std::filesystem::path torch_folder_of_command(const std::vector<std::string>& command,
+                                              const std::function<bool()>& cancelled);
+
+// The same of a Python that starts a script in the folder `scripts`. Empty: it has none. Nullopt:
+// the program does not answer as Python 3 does.
+std::optional<std::filesystem::path> torch_folder_of_python(const std::filesystem::path& python,
+                                                            const std::filesystem::path& scripts,
+                                                            const std::function<bool()>& cancelled);
+
+// What the PyTorch in a folder says of itself. Throws ConfigError: no version.py that can be read,
+// or none that names a version.
+TorchInUse torch_in(const std::filesystem::path& folder);
+
+// From the text of torch/version.py; nullopt where it names no version.
+std::optional<TorchInUse> torch_from_version_file(const std::string& text);
+
+// What an installed PyTorch says of itself besides its version, read from its files.
+
+// The compute capabilities that it has code for, 90 for sm_90: what torch.cuda.get_arch_list()
+// says. Empty where that is not found.
+std::vector<int> architectures_of(const std::filesystem::path& torch);
+
+// 12040 of "12.4"; 0 of no version.
+int cuda_number(const std::string& version);
+
+// What a program's file says of how it uses CUDA, before it is started.
+
+// Why no library can be put under the program, in a sentence; nullopt when it can, or when the file
+// is no ELF program (a script is run by another one).
+std::optional<std::string> why_not_preloaded(const std::filesystem::path& program);
+
+}  // namespace peakbench::pytorch

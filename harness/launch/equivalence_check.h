@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/case.h"
+#include "planning/plan.h"
+#include "records/case.h"
+
+namespace peakbench::launch {
+
+// Whether a case trains the parameters that its reference trains, told without any value: by those
+// that some step gave no gradient to.
+
+// Makes the promise of `one` broken where they differ; true: it did. Not where all bits were found
+// to be the reference's, and not where the host read unknown values of an emulated card, by which
+// it may have decided what runs.
+bool compare_gradients(records::CaseResult& one, const records::CaseResult& reference);
+
+// The equivalence check's reference checkpoints: a case that others are held against
+// (PlannedCase::reference) leaves its losses and parameters in a file that these read, and that is
+// deleted once none of them is left to run.
+
+// Parameters of a model with its default options; 0: not known.
+using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
+
+// The indices of a plan's cases, grouped by the table that they stand in (records::table_of), in
+// order of appearance; in a group, each reference and at once those held against it: so at most one
+// reference's parameters lie on the disk. The cases of a group are timed in turn.
+std::vector<std::vector<std::size_t>> execution_groups(const planning::Plan& plan);
+
+class ReferenceCheckpoints {
+ public:
+  ReferenceCheckpoints(const planning::Plan& plan, std::string run_directory,
+                       ParameterCount parameters);
+
+  // The case that this one is compared with; nullopt: its own, or not in the run.
+  std::optional<std::size_t> reference_of(std::size_t index) const;
+
+  // For a memory worker about to run. `ended`: what is known of cases whose memory worker has
+  // ended, by plan index; null: not yet.
+  ReferenceCheckpoint open(std::size_t index,
+                           const std::vector<const records::CaseResult*>& ended) const;
+
+  // After each memory worker: deletes its reference's file if no case without a result needs it.
+  void close(std::size_t index, const std::vector<const records::CaseResult*>& ended) const;
+
+ private:
+  bool needs_reference(std::size_t index) const;
+  bool is_wanted(std::size_t reference, const std::vector<const records::CaseResult*>& ended) const;
+  void find_file(std::size_t reference, const records::CaseResult* ended,
+                 ReferenceCheckpoint& result) const;
+  std::string file_of(std::size_t reference) const;
+  std::string shortage(std::size_t reference) const;
+
+  const planning::Plan& plan_;
+  std::string run_directory_;
+  ParameterCount parameters_;
+  std::vector<std::ptrdiff_t>
+      reference_;  // by plan index: what it is held against, -1: not in the run
+};
+
+}  // namespace peakbench::launch

@@ -1,0 +1,30 @@
+// A release of PyTorch in a folder of its own, for programs that are run with several.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "host/torch_in_use.h"
+#include "launch/logged_command.h"
+
+namespace peakbench::launch {
+
+struct ReleaseOrder {
+  std::string version;       // 2.6, 2.6.0, 2.6.0+cu124, or newest (worker_choice.h)
+  std::string python;        // whose pip installs it, and which is to import it
+  std::string requirements;  // a file for pip; empty: none
+};
+
+struct Release {
+  std::filesystem::path packages;  // for PYTHONPATH
+  pytorch::TorchInUse torch;
+};
+
+// PyTorch alone with what its import needs, and no package of NVIDIA's but CUDA's headers; and what
+// the requirements name, without what these depend on. Kept in the user's cache, whole or not at
+// all, and installed once for each Python. Nullopt: cancelled. Throws ConfigError with pip's last
+// lines: no such release for this Python, no network, a full disk.
+std::optional<Release> install_release(const ReleaseOrder& order, const BuildListener& listener);
+
+}  // namespace peakbench::launch

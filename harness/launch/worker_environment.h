@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "emulator/host/installation.h"
+#include "host/process.h"
+#include "host/torch_in_use.h"
+#include "planning/worker.h"
+#include "records/device.h"
+
+namespace peakbench::launch {
+
+// What the LibTorch that a worker loads means for devices.
+
+// Nullopt: the one that this program was built with, whose facts the emulator's installation has.
+std::optional<pytorch::TorchInUse> torch_of(const planning::Worker& worker);
+
+// The stand-ins as it meets them. Throws ConfigError where they are not installed.
+emulator::Installation installation_for(const planning::Worker& worker);
+
+// Why no case runs on a device with it, though the device may be there; empty where one can.
+std::string why_not_with(const planning::Worker& worker, const records::Device& device);
+
+// The variables by which a process learns that it is one of several.
+
+// What PyTorch's launcher sets for processes on one machine (_start_workers in
+// torch/distributed/elastic/agent/server/local_elastic_agent.py), for `env://` to find; nothing for
+// one that is alone. `port`: where they meet.
+process::Environment rank_environment(std::size_t rank, std::size_t ranks, int port);
+
+// Of this machine, and nobody's at the moment. Throws HostError.
+int free_port();
+
+// What the environment of a worker must hold for its device, decided before the process starts.
+
+// How an emulated card is to be.
+struct Emulated {
+  bool limited = true;  // false: with more memory than any case takes. What would it have needed?
+  bool values = false;  // small tensors have values, for what the host reads of them
+  std::string assume = {};  // planning::Request
+};
+
+// Variables to add, for the worker that runs there: where the LibTorch is that it is to load, if it
+// would not find that by itself; no others for the CPU and real cards. An emulated card's stand-in
+// libraries must be there before LibTorch is loaded, so they come from here. Throws ConfigError for
+// an emulated card that is unknown (the nearest named), has no sensible memory, or that this
+// LibTorch has no code for.
+process::Environment environment_for(const records::Device& device, const planning::Worker& worker,
+                                     const Emulated& how = {});
+
+}  // namespace peakbench::launch

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "planning/manifest.h"
+
+namespace peakbench::launch {
+
+// The folders that workers lie in, one for each build of PyTorch: what they say of themselves in
+// worker.json, and why one is of no use.
+
+inline constexpr const char* kWorkerFile = "worker.json";
+inline constexpr const char* kCacheKind = "workers";  // host/compiled_library.h
+
+struct WorkerFolder {
+  std::filesystem::path folder;  // .../torch-2.11.0+cu130
+  planning::Stamp stamp;
+  std::filesystem::path torch;  // that it was built with; empty: not said
+  bool in_cache = false;        // made by `peakbench workers build`
+  std::string problem;          // why it is never chosen; empty: it can be
+};
+
+bool is_worker_folder(const std::filesystem::path& folder);
+
+// Of any folder that has a worker.json. `peakbench`: the version that it must be of. What is wrong
+// with it is its `problem`.
+WorkerFolder read_worker_folder(const std::filesystem::path& folder, const std::string& peakbench);
+
+// The same of one in the user's cache: all of it must be the user's own, and no other's to write.
+WorkerFolder read_cached_worker(const std::filesystem::path& folder, const std::string& peakbench);
+
+// In name order: those of the installation (`carried`, a folder that need not be there), then
+// those of the user's cache.
+std::vector<WorkerFolder> list_workers(const std::filesystem::path& carried,
+                                       const std::string& peakbench);
+
+// Of the cache; empty where there is no place for one.
+std::filesystem::path workers_cache();
+
+// Workers taken out of the user's cache.
+
+// The one of the cache whose version starts so, or is that. Throws ConfigError: none, several, or
+// one that is a part of the installation.
+const WorkerFolder& to_be_removed(const std::vector<WorkerFolder>& all, const std::string& version);
+
+// With its log. Whole or not at all, as far as others see. Throws HostError where it cannot be.
+void remove_worker(const WorkerFolder& worker);
+
+}  // namespace peakbench::launch

@@ -1,0 +1,83 @@
+// Programs of a suite: commands with {placeholders}, and axes whose values fill them. No shell
+// reads a command: an argument stays one argument, whatever a value holds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "records/job.h"
+
+namespace peakbench::planning {
+
+// A value as the suite has it, and as a placeholder gets it: 4 and "4", true and "true".
+struct AxisValue {
+  nlohmann::json value;
+  std::string text;
+};
+
+// A model under a strategy, both functions in Python, as Python says of them.
+struct PythonCase {
+  records::Selection model, strategy;
+  std::int64_t batch_size = records::kUnknownBatch;  // that: the model takes none
+  records::Equivalence promise;
+  records::Selection reference;  // the strategy that it is held against
+};
+
+// What is run by `python3 -m peakbench.bench` (python/peakbench/bench.py).
+struct PythonFunctions {
+  std::string text;                       // FILE.py:MODEL,key=value, or MODULE:MODEL
+  std::vector<std::string> strategies;    // as typed; empty: all that there are
+  std::vector<std::int64_t> batch_sizes;  // empty: the model's own
+  // Filled by who asks Python (programs/python_functions.h).
+  std::string interpreter, place;  // the place: FILE.py or MODULE
+  std::vector<PythonCase> cases;
+};
+
+struct Program {
+  std::string name;                                // safe for ids; of one program of a suite
+  std::vector<std::string> command;                // one word at least
+  std::map<std::string, std::string> environment;  // of names, with placeholders in the values
+  std::string folder;                              // absolute: where it is started
+  std::string typed_folder;                        // as the suite has it; empty: the suite's own
+  std::map<std::string, std::vector<AxisValue>> axes;  // they multiply
+  std::vector<std::string> devices;                    // empty: the suite's
+  std::int64_t timeout_s = 0;                          // 0: the suite's
+  std::string where;                                   // FILE:LINE:COLUMN of its table
+  std::optional<PythonFunctions> python;               // then it has no command and no axes
+};
+
+// `{batch}` in a text; `{{` and `}}` are braces. Throws ConfigError that shows the text: a brace
+// that stands alone, or braces around what is no axis's name.
+std::vector<std::string> placeholders_in(const std::string& text);
+// With a value in the place of each; every placeholder has one.
+std::string filled(const std::string& text, const std::map<std::string, std::string>& values);
+
+// Letters, digits, `_` and `-`, a letter first.
+bool is_axis_name(const std::string& name);
+// Letters, digits and `._-`, a letter or digit first; at most 60 characters.
+bool is_program_name(const std::string& name);
+
+// What a case of it is called ("train,batch=4") and runs.
+struct ProgramCase {
+  records::Selection selection;
+  records::ProgramCommand command;
+};
+
+// What runs one of its cases; `seed` and `steps` are the run's.
+records::ProgramCommand command_of(const Program& program, const PythonCase& one, bool on_card,
+                                   std::int64_t steps, std::uint64_t seed);
+
+// Every combination of the axes' values, the last axis's changing quickest.
+std::vector<ProgramCase> cases_of(const Program& program);
+
+// Throws ConfigError where its command's first word names no file below its folder, or no program
+// on PATH (one with a PATH of its own is not looked for), or where the script that a Python, a
+// launcher or a shell is given is not there.
+void check_is_there(const Program& program, const ProgramCase& one);
+
+}  // namespace peakbench::planning

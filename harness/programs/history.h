@@ -1,0 +1,31 @@
+// From a snapshot of PyTorch to a trace. For the room's own use.
+//
+// What was alive before the recording began is allocated at the trace's beginning. Phases and steps
+// are those of annotations (programs/ranges.h). What tensors are called is unknown: categories
+// follow from lifetimes alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "programs/snapshot.h"
+#include "records/case.h"
+#include "trace/trace.h"
+
+namespace peakbench::programs {
+
+struct History {
+  trace::Trace trace;  // own space: the device with the largest peak
+  std::int64_t entries = 0;
+  // Made before the recording began, or gone from a history that holds so many entries only.
+  std::int64_t earlier = 0, earlier_bytes = 0;
+  std::int64_t lost_frees = 0;  // of blocks that were allocated again without having been freed
+  // Where nothing was allocated after memory ran out.
+  std::optional<records::OutOfMemory> out_of_memory;
+};
+
+// Throws std::invalid_argument, its sizes add up to more than 61 bits hold, or nothing was ever
+// allocated.
+History history_of(Snapshot snapshot);
+
+}  // namespace peakbench::programs

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace peakbench::programs {
+
+// The worker of a program's case: runs it traced, in a process of its own, so that its folder, its
+// variables and its signals are nobody else's.
+
+// Reads the job (records/job.h), runs its program, writes the traces beside `trace_path` and the
+// result, and exits 0 whenever it wrote one. Standard output and error are the program's own.
+int run_case_worker(const std::string& job_path);
+
+// `peakbench __libraries TORCH OUT`: what ci/wheel bundles for a release of PyTorch.
+
+inline constexpr const char* kReleaseLibraries = "__libraries";
+
+// Compiles the tracer and the values library for the PyTorch in the folder `torch`, as `trace` and
+// `emulate` do, and copies them to a folder of `out`, named by pytorch::library_folder(), which is
+// returned. Throws ConfigError.
+std::filesystem::path make_release_libraries(const std::filesystem::path& torch,
+                                             const std::filesystem::path& out);
+
+}  // namespace peakbench::programs

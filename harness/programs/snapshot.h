@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace peakbench::programs {
+
+// How large the blocks of an allocation history are. A snapshot says of an allocation what was
+// asked for, and of segments where they lie; the block follows from the rules of PyTorch's caching
+// allocator, as its address is known. For the room's own use.
+//
+// Source: c10/cuda/CUDACachingAllocator.cpp: round_size, should_split, try_merge_blocks.
+
+class SnapshotBlocks {
+ public:
+  // max_split_size; below 0: blocks of any size are split. roundup_power2_divisions: of sizes from
+  // 1, 2, 4, ... MiB; empty: none.
+  SnapshotBlocks(std::int64_t most_split_bytes, std::vector<std::int64_t> divisions)
+      : most_split_bytes_(most_split_bytes), divisions_(std::move(divisions)) {}
+
+  void add_segment(std::uint64_t address, std::int64_t bytes, bool expandable);
+  void remove_segment(std::uint64_t address, std::int64_t bytes);
+
+  struct Segment {
+    std::int64_t bytes = 0;
+    bool expandable = false;
+  };
+  // In order of address; expandable ones that touch are one.
+  const std::map<std::uint64_t, Segment>& segments() const { return segments_; }
+
+  // A block of known size.
+  void place(std::uint64_t address, std::int64_t bytes) { blocks_[address] = bytes; }
+  // What the allocator makes of a size that is asked for.
+  std::int64_t rounded(std::int64_t requested) const;
+  // The size of the block that holds `requested` bytes: what they are rounded up to, or all that is
+  // free there where the allocator does not split it. Of an address in no known segment: rounded.
+  std::int64_t allocate(std::uint64_t address, std::int64_t requested);
+  void release(std::uint64_t address) { blocks_.erase(address); }
+
+ private:
+  std::int64_t free_at(std::uint64_t address, bool& expandable, bool& small) const;
+
+  std::int64_t most_split_bytes_;
+  std::vector<std::int64_t> divisions_;
+  std::map<std::uint64_t, Segment> segments_;
+  std::map<std::uint64_t, std::int64_t> blocks_;
+};
+
+// As the allocator rounds without settings of its own: to 512 bytes, at least one.
+std::int64_t rounded_block(std::int64_t requested);
+
+// A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot) as records. For the room's own
+// use.
+//
+// Source: torch/csrc/cuda/memory_snapshot.cpp, which writes it, and torch/cuda/_memory_viz.py.
+
+enum class SnapshotAction : std::uint8_t {
+  kAlloc,
+  kFreeRequested,
+  kFreeCompleted,
+  kSegmentAlloc,
+  kSegmentFree,
+  kSegmentMap,
+  kSegmentUnmap,
+  kOutOfMemory,
+};
+
+// An entry of `device_traces`.
+struct SnapshotEntry {
+  SnapshotAction action = SnapshotAction::kAlloc;
+  std::int32_t stack = trace::kNone;  // in Snapshot::frames: the innermost
+  std::uint64_t address = 0;          // out of memory: what the device had free
+  std::int64_t bytes = 0;             // of allocations: as asked for
+  std::int64_t stream = 0;
+  std::int64_t time_us = 0;
+};
+
+struct SnapshotBlock {
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0, requested_bytes = 0;
+  bool pending = false;  // freed, while a stream still used it
+  std::int32_t stack = trace::kNone;
+};
+
+struct SnapshotSegment {
+  std::int64_t device = 0;
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0, stream = 0;
+  bool expandable = false;
+  std::vector<SnapshotBlock> blocks;  // that are allocated
+};
+
+// Where a range of record_function, or one that PyTorch opens itself, begins or ends.
+struct SnapshotAnnotation {
+  std::string name;
+  bool ends = false;
+  std::int64_t time_us = 0;
+};
+
+struct Snapshot {
+  std::vector<SnapshotSegment> segments;              // when it was dumped
+  std::vector<std::vector<SnapshotEntry>> histories;  // what was recorded, a device each
+  std::vector<SnapshotAnnotation> annotations;
+  std::vector<trace::StackFrame> frames;
+  std::vector<std::string> files, functions;
+  std::int64_t most_split_bytes = -1;   // max_split_size; below 0: none
+  std::vector<std::int64_t> divisions;  // roundup_power2_divisions of 1, 2, 4, ... MiB
+};
+
+// Frames of C++, and those without a file, are left out. Throws ConfigError with the path: as
+// Pickle::read(), and where it is a pickle of something else.
+Snapshot read_snapshot(const std::string& path);
+
+}  // namespace peakbench::programs

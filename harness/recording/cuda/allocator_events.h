@@ -1,0 +1,32 @@
+// What PyTorch's CUDA caching allocator does, in our words: the one place that knows its own. No
+// header of LibTorch, for who only listens.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "trace/trace.h"
+
+namespace peakbench::recording {
+
+struct AllocatorEvent {
+  trace::EventKind kind = trace::EventKind::kAlloc;
+  int device = 0;
+  std::uint64_t address = 0;  // kOutOfMemory: what the card had free
+  std::int64_t bytes = 0;     // asked for; of segments: theirs
+  std::int64_t stream = 0;
+  // Of the allocator's pools: {0, 0} is the default one, others are a CUDA graph's or a MemPool's.
+  std::pair<std::uint64_t, std::uint64_t> pool;
+};
+using AllocatorListener = std::function<void(const AllocatorEvent&)>;
+
+// For the rest of the process, beside other listeners; the allocator must be there and initialised.
+// The listener is called under the allocator's lock, on any thread. Throws what LibTorch throws
+// where the allocator in use (cudaMallocAsync, one of the program's own) tells nobody.
+void listen_to_allocator(AllocatorListener listener);
+
+// What the allocator has handed out of a device now. Not under its lock.
+std::uint64_t allocated_bytes(int device);
+
+}  // namespace peakbench::recording

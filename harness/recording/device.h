@@ -1,0 +1,149 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "build_stamp.h"
+#include "recording/allocation_sink.h"
+#include "records/case.h"
+#include "records/device.h"
+
+namespace peakbench::recording {
+
+// What a device says of itself, for the record.
+
+class Facts {
+ public:
+  virtual ~Facts() = default;
+  virtual nlohmann::json settings() const = 0;     // what influences the bytes, as it is in force
+  virtual nlohmann::json environment() const = 0;  // card, driver, cpu capability
+  // What influences the times and changes by itself: a real card's driver, clocks and power state.
+  virtual nlohmann::json state() const { return nlohmann::json::object(); }
+  // A real card: what it shows as taken beyond what PyTorch reserved, the context (and what other
+  // processes hold).
+  virtual std::optional<std::int64_t> context_bytes() const { return {}; }
+  // Whether this process runs on the stand-ins, whatever the case calls its device: kernels do
+  // nothing there, and no value is defined.
+  virtual bool emulated() const { return false; }
+  virtual std::optional<records::Emulation> emulation() const { return {}; }
+  // An emulated card: that this machine had no memory or addresses for what the card had room for.
+  // Empty where it had.
+  virtual std::string host_refusal() const { return {}; }
+};
+
+// How long a step takes on a device.
+
+class Timing {
+ public:
+  virtual ~Timing() = default;
+  virtual std::string clock() const = 0;  // steady_clock | cuda_event
+  // Why steps on this device are not timed; empty when they are.
+  virtual std::string why_not_timed() const { return {}; }
+  virtual void synchronise() {}
+  // Runs `step` and returns how long it took on this device's clock, in nanoseconds, waiting for it
+  // to end.
+  virtual std::int64_t time_ns(const std::function<void()>& step);
+};
+
+// What a device's allocators do, recorded, and held against what they count themselves.
+
+class Tracing {
+ public:
+  virtual ~Tracing() = default;
+  // Installs tracing for the rest of the process; before the first tensor is made. LibTorch has no
+  // way to take it out.
+  virtual void trace(recording::AllocationSink& sink) = 0;
+  // Called where a phase ends: compares the trace's sums with the allocator's own counters. Throws
+  // TraceError.
+  virtual void check(std::int64_t traced_allocated_bytes, const std::string& where) {}
+  // Before the first step: the allocator's own peaks start anew. After the last: they must be the
+  // trace's. Throws TraceError.
+  virtual void reset_peaks() {}
+  virtual void check_peaks(const records::Memory& traced) {}
+  // Calls `visit` for each block that handles of the vendor's libraries hold now, with its address
+  // and the library, as PyTorch's own tables have it. Between steps: nothing is computed meanwhile.
+  using VisitWorkspace = std::function<void(std::uint64_t address, const std::string& library)>;
+  virtual void visit_workspaces(const VisitWorkspace& visit) const {}
+  // From now on calls `visit` for each block that such a library is given, as soon as it is, on the
+  // thread that gives it; for the rest of the process. On emulated cards: no other says so.
+  virtual void listen_to_workspaces(const VisitWorkspace& visit) {}
+  // The facts of the failure that LibTorch's OutOfMemoryError was thrown for.
+  virtual recording::OutOfMemory last_out_of_memory() const = 0;
+};
+
+// A device that a worker's case runs on.
+
+class Device : public Tracing, public Timing, public Facts {
+ public:
+  virtual c10::Device torch_device() const = 0;
+};
+
+// What makes the devices of a kind: the CPU's is part of the worker; any other is a shared library
+// that the worker opens where a case needs it, so that it alone links what the kind needs.
+//
+//   std::unique_ptr<Device> make(const DeviceRequest& request) { ... }
+//   PEAKBENCH_DEVICE_MODULE("cuda", make)
+
+// Of the classes in device.h and the records in their functions; compared exactly.
+inline constexpr int kDeviceRevision = 4;
+
+struct DeviceRequest {
+  records::Device device;
+  nlohmann::json options = nlohmann::json::object();  // cudnn, tf32, ...
+  std::string allocator;                // settings of the caching allocator; empty: PyTorch's own
+  std::int64_t memory_limit_bytes = 0;  // of the CPU's allocator; 0: none
+};
+
+struct DeviceModule {
+  // First, and read first: the rest is what it says only where these two are ours.
+  int revision = kDeviceRevision;
+  const char* build = kBuildStamp;
+  const char* name = "";  // records::DeviceFacts::module of the kinds that it makes
+  // Throws ConfigError where this machine has no such device.
+  std::unique_ptr<Device> (*make)(const DeviceRequest& request) = nullptr;
+};
+
+}  // namespace peakbench::recording
+
+#define PEAKBENCH_DEVICE_MODULE(name, make)                            \
+  extern "C" __attribute__((visibility("default")))                    \
+  const peakbench::recording::DeviceModule peakbench_device_module;    \
+  const peakbench::recording::DeviceModule peakbench_device_module = { \
+      peakbench::recording::kDeviceRevision, peakbench::recording::kBuildStamp, name, make};
+
+namespace peakbench::recording {
+
+// The CPU as a device: in every worker.
+
+const DeviceModule& cpu_module();
+
+// From a case's device to what it runs on.
+
+// By the module of the device's kind: built in, or `module_path()`.
+// Throws ConfigError where there is none, where it is of another build, or where this machine has
+// no such device; HostError where the machine refuses to open it. Modules stay open for the life of
+// the process.
+std::unique_ptr<Device> make_device(const DeviceRequest& request);
+
+// Beside the program: ../lib/peakbench/libpeakbench_NAME.so.
+std::string module_path(const std::string& name);
+
+// The module of the device's kind, for `make_device`; throws as that does.
+const DeviceModule& open_module(const std::string& path, const records::Device& device);
+
+// For a process that is to be forked for each job: loaded, and not used.
+
+// Opens the module that make_device() would for a device of the kind. What cannot be opened is left
+// to who needs it, and says why.
+void load_module_of(records::DeviceKind kind);
+
+// Why a fork of this process could not use CUDA; empty: it could.
+std::string why_not_forked();
+
+}  // namespace peakbench::recording

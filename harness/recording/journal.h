@@ -1,0 +1,162 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace peakbench::recording {
+
+// What a traced program leaves on disk while it runs: records of 64 bytes, one after another, that
+// outlive the program however it ends. Written by journal.h, read by programs/journal.h. No
+// LibTorch, no other room: both sides include it.
+
+inline constexpr char kMagic[8] = {'P', 'B', 'T', 'R', 'A', 'C', 'E', '1'};
+inline constexpr std::uint64_t kHeaderBytes = 4096;  // records begin behind it
+inline constexpr const char* kSuffix = ".journal";
+inline constexpr std::uint64_t kLongestText = 4096;
+// An empty file of a forked process that has allocated of the CPU: it has no journal.
+inline constexpr const char* kForkedSuffix = ".forked";
+
+// Environment of a traced program: where its processes leave their journals, the library that
+// records, the version of PyTorch that it is compiled for, whether the CPU's allocator is traced,
+// whether events have times, whether what goes wrong is said in the program, and how large a
+// journal may grow (0: 16 GiB).
+inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";
+inline constexpr const char* kLibraryVariable = "PEAKBENCH_TRACE_LIBRARY";
+inline constexpr const char* kTorchVariable = "PEAKBENCH_TRACE_TORCH";
+inline constexpr const char* kCpuVariable = "PEAKBENCH_TRACE_CPU";
+inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";
+inline constexpr const char* kQuietVariable = "PEAKBENCH_TRACE_QUIET";
+inline constexpr const char* kMostVariable = "PEAKBENCH_TRACE_MOST";
+
+// Beside the journals, by process: the last line of what an uncaught exception of Python's printed.
+inline constexpr const char* kRaisedSuffix = ".raised";
+
+// Why recording stopped before the program did.
+enum class Stopped : std::uint32_t { kNot, kNoSpace, kTooLarge };
+
+// Who said which rank of the program a process is: RANK of its environment, which its own children
+// inherit, or torch.distributed's default process group.
+enum class RankSource : std::uint32_t { kNone, kEnvironment, kProcessGroup };
+
+struct Header {
+  char magic[8];
+  std::uint64_t records;  // that are whole; the last thing written of each
+  std::int32_t pid;
+  std::int32_t rank;  // -1: unknown
+  RankSource rank_source;
+  Stopped stopped;
+  std::uint32_t ended;  // 1: the program came to its end, and `kFinal` records are there
+};
+static_assert(sizeof(Header) <= kHeaderBytes);
+
+enum class Tag : std::uint8_t {
+  kText,   // a: its number, b: its length; the text follows, padded to whole records
+  kSpace,  // space, a: text
+  kFrame,  // a: its number, b: its parent or -1, address: text of the file, requested: of the
+           // function, block: the line
+  kEvent,  // kind: trace::EventKind; a: module or -1; b: private pool, from 1, or 0; requested:
+           // bytes; block: bytes of the block or -1; total: handed out since the beginning,
+           // current: allocated now, both before an allocation and after a free, or -1
+  kWhere,  // of this thread's allocations since its last one: a: stack or -1, b: text of the
+           // operator or -1, requested: module or -1, block: stack of what Python runs within
+           // backward or -1
+  kMark,   // kind: Mark; a: its value; b: the call that begins or ends, from 1; address: of
+           // kCopyBegins, the storage that is copied; of kJoins, one that is joined
+  kRange,  // kind: RangeSource; address: its number; a: text of its name, b: stack or -1; one that
+           // ends: a: -1
+  kName,   // kind: trace::Role; address; a: text of the name, b: of the shape, requested: of the
+           // dtype
+  kFinal,  // space, total, current; requested, block: peaks allocated and reserved, PyTorch's own
+};
+
+// What a program does, as its thread does it.
+enum class Mark : std::uint8_t {
+  kForwardBegins,  // a model is called by nobody else's forward: in training
+  kEvaluationBegins,
+  kGenerationBegins,
+  kCallEnds,  // a: 1 where autograd recorded a graph in it
+  kBackwardBegins,
+  kBackwardEnds,
+  kUpdateBegins,  // a: which optimizer
+  kUpdateEnds,
+  kSaveBegins,
+  kSaveEnds,
+  kRecomputationBegins,
+  kRecomputationEnds,
+  kCaptureBegins,  // of a CUDA graph
+  kCaptureEnds,
+  kDifferentiates,  // b: a backward runs a node that this call recorded
+  kCopyBegins,      // to another floating-point dtype; a: Copy
+  kCopyEnds,
+  kJoins,  // torch.cat is called; a: 0 for the first storage that is told of it, 1 for another
+};
+inline constexpr int kMarkCount = 18;
+
+// What a copy to another dtype is: one to a larger dtype, or one to a smaller dtype of what needs
+// no gradient.
+enum class Copy : std::int32_t { kLarger, kSmallerOfFrozen };
+inline constexpr int kCopyCount = 2;
+
+// Who named a range. The numbers are those of python/peakbench_tracing.py.
+enum class RangeSource : std::uint8_t { kRecordFunction, kNvtx, kPhase };
+inline constexpr int kRangeSourceCount = 3;
+
+struct Record {
+  Tag tag;
+  std::uint8_t kind;
+  std::int16_t space;
+  std::int32_t thread;
+  std::int32_t a, b;
+  std::uint64_t address;
+  std::int64_t requested, block;
+  std::int64_t total, current;
+  std::int64_t stream_or_time;  // kEvent with times: nanoseconds since the beginning; else a stream
+};
+static_assert(sizeof(Record) == 64);
+
+// The journal of one process. Thread-safe; calls nothing of LibTorch or Python, because it is
+// written under an allocator's lock.
+
+class JournalWriter {
+ public:
+  // In the folder, named after the process. Nothing is recorded where there can be no such file.
+  // `most_bytes`: then it is full; 0: 16 GiB.
+  bool open(const std::string& folder, std::uint64_t most_bytes = 0);
+  void set_rank(std::int32_t rank, RankSource source);
+
+  void add(const Record& record);
+  // The number of a text, written the first time.
+  std::int32_t text(std::string_view text);
+  std::int32_t frame(std::int32_t parent, std::int32_t file, std::int32_t function,
+                     std::int32_t line);
+  void end();  // the program's own
+  // In a forked process, whose file is another's.
+  void forget() {
+    window_ = nullptr;
+    is_forked_ = true;
+  }
+  // There: says once that it has something to trace.
+  void mark_forked();
+  bool is_open() const { return window_.load(std::memory_order_relaxed) != nullptr; }
+
+ private:
+  void add_locked(const Record& record);
+  bool next_window();
+  void stop(Stopped why);
+
+  std::mutex mutex_;
+  std::string folder_;
+  std::atomic<bool> is_forked_{false};
+  int file_ = -1;
+  Header* header_ = nullptr;
+  std::atomic<Record*> window_{nullptr};  // what is mapped of the file
+  std::uint64_t in_window_ = 0, windows_ = 0, most_windows_ = 0;
+  std::int32_t frames_ = 0;
+  std::unordered_map<std::string, std::int32_t> texts_;
+};
+
+}  // namespace peakbench::recording

@@ -1,0 +1,68 @@
+// A figure that somebody published: of which case, of which kind, in which unit, and how it is held
+// against ours. A suite's [[published]], a run's `published`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/fields.h"
+#include "records/case.h"
+
+namespace peakbench::records {
+
+struct Published {
+  std::string model, strategy;  // strategy: a stack, as in a case id; empty = any
+  // peak_allocated | peak_active | peak_reserved, as PyTorch counts them; peak_memory where the
+  // publisher does not say which; throughput
+  std::string metric;
+  double value = 0;
+  std::string unit;  // as published: GB, GiB, bytes, tok/s, ...
+  std::string source, url, note;
+  // Of these cases only; empty and nullopt: any.
+  std::string dtype = {};
+  std::optional<std::int64_t> batch_size = {}, sequence_length = {};
+  std::string device = {};  // the emulated card that stands for the publisher's: emulated:a100-80gb
+  std::optional<double> rounded_to = {};  // in `unit`; absent: to the last digit of `value`
+  std::map<std::string, std::string> versions = {};  // the publisher's: {"torch", "2.4.0"}
+  // How much of the configuration is the same (kGrades). Only graded figures are held against ours.
+  std::string grade = {};
+  // Of a difference that stays: one of kCauses, and what was seen, in a sentence.
+  std::string cause = {}, explanation = {};
+};
+
+inline constexpr const char* kMemoryMetrics[] = {"peak_memory", "peak_allocated", "peak_active",
+                                                 "peak_reserved"};
+inline constexpr const char* kGrades[] = {
+    "same_configuration",  // all that moves memory is known and the same
+    "same_law",            // something is not known, or not the same; how memory grows is
+    "other_versions",      // other kernels or libraries than the publisher's
+    "computed",            // the publisher computed it, and measured nothing: never counted
+};
+inline constexpr const char* kCauses[] = {"versions", "kernels", "workspaces",
+                                          "data",     "timing",  "unknown"};
+
+// What a figure lacks or has wrong: the field, and what was expected there.
+struct WrongField {
+  std::string field, problem;
+};
+std::optional<WrongField> wrong_field_of(const Published& figure);
+
+bool is_of_memory(const Published& figure);
+
+// Of this model (its id, or with the case's options), for this stack, dtype, batch and sequence or
+// any; on this emulated card or any. Which card a real one is, is not asked: all figures are shown
+// beside it.
+bool is_about(const Published& figure, const CaseSpec& spec);
+
+// Our figure of the published kind; nullopt where this memory has none. peak_memory is compared
+// with what is allocated, and so is peak_active, which is more only while a block that was freed
+// waits for another stream.
+std::optional<std::int64_t> bytes_of_kind(const Memory& memory, const std::string& metric);
+
+nlohmann::ordered_json to_json(const Published& figure);
+Published published_from(const Fields& fields);
+
+}  // namespace peakbench::records

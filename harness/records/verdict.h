@@ -1,0 +1,59 @@
+// How far the memory figures of an emulated case or program can be relied on, and why.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+
+namespace peakbench::records {
+
+// The best first.
+enum class VerdictKind {
+  exact,
+  exact_if,     // as long as the `conditions` hold
+  lower_bound,  // a card takes as much or more
+  upper_bound,
+  unreliable,
+};
+
+// Runs of a program with other plausible values in place of unknown ones (`emulate
+// --second-guess`).
+struct SecondGuess {
+  std::int64_t runs = 0;                 // that came to their end, the first one included
+  std::vector<std::int64_t> peak_bytes;  // of the fullest card, by run
+  std::string problem;                   // why another run says nothing; empty: all did
+  bool same = false;                     // all of its peaks were the same in each run
+
+  bool operator==(const SecondGuess&) const = default;
+};
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::exact;
+  // What the figures do not contain, or rest on; the worst first.
+  std::vector<std::string> reasons;
+  // What holds the verdict only as long as the program does not act on it: with any, `exact` is
+  // `exact_if`.
+  std::vector<std::string> conditions;
+  std::vector<std::string> notes;  // whether values were computed, where they were not
+  std::vector<std::string> advice;
+  // Of a lower bound for which workspaces of the vendor's choosing are missing, and nothing else:
+  // it is exact unless one of them is larger than this.
+  std::optional<std::int64_t> workspace_room_bytes;
+  std::optional<SecondGuess> second_guess;
+};
+
+// exact, exact if, lower bound, upper bound, unreliable.
+const char* verdict_word(VerdictKind kind);
+VerdictKind verdict_kind_from(const std::string& word);  // throws std::invalid_argument
+
+// How much worse one kind of figure is than another: 0 for exact, and the same for both bounds.
+int doubt(VerdictKind kind);
+
+nlohmann::ordered_json to_json(const Verdict& verdict);
+Verdict read_verdict(const Fields& fields);
+
+}  // namespace peakbench::records

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "reports/compare/compare.h"
+
+namespace peakbench::compare {
+
+// What else differs between two runs, and whether two cases may be compared at all. For the room's
+// own use.
+
+// Environment, settings and versions that are not the same, in order of names; then settings of
+// cases that both have, each with how many changed so.
+std::vector<Change> changes_between(const records::Run& base, const records::Run& now);
+
+// Why figures of the two must not be compared: other cards, emulated against real. Empty: they may.
+std::string why_not_comparable(const records::Run& base, const records::CaseResult& before,
+                               const records::Run& now, const records::CaseResult& after);
+
+// Why times of the two say nothing about the code: another processor or clock, other threads.
+std::string why_times_differ(const records::Run& base, const records::CaseResult& before,
+                             const records::Run& now, const records::CaseResult& after);
+
+// The lines of a program's code whose bytes at the peak differ between two runs. For the room's
+// own use.
+
+// The largest difference first, grown or shrunk. Empty where either has no trace of its peak, or
+// one without call stacks. Lines go by file and function, and within a
+// function by their order, paired where they have the same number or the same bytes: one that an
+// edit has moved stays the same line. They have NEW's numbers, one that is gone BASE's. Where the
+// runs have no file in common, because they lay in two folders, files go by what they are called
+// within.
+std::vector<LineChange> line_changes(const Source& base, const records::CaseResult& before,
+                                     const Source& now, const records::CaseResult& after);
+
+}  // namespace peakbench::compare

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "records/run.h"
+#include "reports/render/record.h"
+
+namespace peakbench::reports {
+
+// Cases that are shown in one table, and what is said of a case wherever it stands. Pure.
+//
+// A group is a table: cases of a run that differ by strategy, release of PyTorch and build only
+// (same model, device, dtype, batch, sequence length), or the programs of a run on a device. So an
+// emulated card's figures never stand in one table with a measured device's.
+
+struct Group {
+  const records::Run* run = nullptr;
+  std::vector<const records::CaseResult*> cases = {};  // plan order, at least one
+  std::vector<const records::CaseResult*> added = {};  // for `ablation` alone: no rows of the table
+  const records::CaseResult* reference = nullptr;      // ran to its end, or nullptr
+  // The reference where it ran out of memory, and what it needs is known; else nullptr.
+  const records::CaseResult* reference_out = nullptr;
+};
+
+// What peaks are compared with: the reference's peak allocated, or what it would have been without
+// a limit.
+std::optional<std::int64_t> reference_peak(const Group& group);
+
+// The same case as the release or build before it ran it; nullptr where there is none.
+const records::CaseResult* build_before(const Group& group, const records::CaseResult& result);
+
+std::vector<Group> group_cases(const std::vector<records::Run>& runs);
+
+bool ran(const records::CaseResult& result);             // to its end
+bool breaks_promise(const records::CaseResult& result);  // it may be recommended to nobody
+// Its steps replay a captured graph: its allocated peak is compared with nobody's.
+bool replays_steps(const records::CaseResult& result);
+bool trains_differently(const records::CaseResult& result);
+bool only_claims_training(const records::CaseResult& result);  // the baseline's, and nobody checked
+// What a reader must know of a case before choosing it: "claimed"; empty where there is nothing.
+std::string mark_of(const records::CaseResult& result);
+
+std::optional<std::int64_t> peak_of(const records::CaseResult& result);  // allocated
+std::int64_t widest_bar(const Group& group);  // the largest peak of the group's cases, at least 1
+
+// Spaces beside the case's own with more than a little in them; "3.400 GiB pinned host memory",
+// empty where there are none.
+std::set<std::string> spaces_beside(const records::CaseResult& result);
+std::string beside_text(const records::CaseResult& result);
+
+// How far the figures of emulated cases can be relied on: of one row, and in sentences below the
+// table.
+
+struct VerdictView {
+  std::string word;
+  bool exact = false, doubtful = false;
+  std::vector<std::string> reasons, conditions, notes, advice;
+
+  FieldValues fields() const {
+    return {{"word", word, "exact, exact if, lower bound, upper bound, unreliable"},
+            {"exact", exact, "It is exact, without a condition"},
+            {"doubtful", doubtful,
+             "It is unreliable, or a bound of which nobody can say how far off it is"},
+            {"reasons", reasons, "What the figures do not contain, or rest on"},
+            {"conditions", conditions, "What the program's path must not depend on"},
+            {"notes", notes, "What else to know"},
+            {"advice", advice, "What to do about it"}};
+  }
+};
+
+struct VerdictNoteView {
+  std::string word, strategies, text;
+
+  FieldValues fields() const {
+    return {{"word", word, "The verdict"},
+            {"strategies", strategies,
+             "The stacks that have it for this reason; `every row` where three or more are all"},
+            {"text", text,
+             "What the verdict means, its first reason or condition, and how large a missing "
+             "workspace would have to be to matter"}};
+  }
+};
+
+VerdictView verdict_view(const records::Verdict& verdict);
+
+// A sentence for each reason why figures of the table are not exact, the most doubtful first. Rows
+// that lack workspaces only share one, of the workspace with the least room.
+std::vector<VerdictNoteView> verdict_notes(const Group& group);
+
+}  // namespace peakbench::reports

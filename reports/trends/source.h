@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "reports/analysis/causes.h"
+#include "reports/trends/history.h"
+
+namespace peakbench::trends {
+
+// `history:[BRANCH][@WHICH][,suite=NAME][,card=TEXT]` (source.h) as a record.
+
+struct Reference {
+  enum class Which { kLatest, kPrevious, kGood, kNumber, kCommit };
+  std::string branch;
+  Which which = Which::kLatest;
+  std::int64_t number = 0;  // kNumber
+  std::string commit;       // kCommit: a prefix
+  std::string suite, card;
+};
+
+// nullopt where `text` does not begin with `history:`. Throws ConfigError: an unknown key, a commit
+// that is too short.
+std::optional<Reference> reference_from(const std::string& text);
+
+// Throws ConfigError: nothing fits, or several commits do.
+RunRow find_run(const History& history, const Reference& reference, const std::string& text);
+
+// Finding a run to compare, wherever it is: a folder, a run.json, or a run of the history.
+
+using analysis::Source;
+
+inline constexpr const char* kHistoryVariable = "PEAKBENCH_HISTORY";
+inline constexpr const char* kDefaultHistoryFile = "peakbench-history.sqlite";
+
+// `asked` (from --history), or $PEAKBENCH_HISTORY, or the default in the working folder.
+std::string history_file(const std::string& asked);
+
+// `reference` is a run folder, a run.json, or
+//
+//   history:[BRANCH][@WHICH][,suite=NAME][,card=TEXT]
+//
+// BRANCH: all where left out. WHICH: `latest` (default), `previous` (the one before), `good` (the
+// last that a gate passed, that was accepted, or that nobody judged), the number of a run
+// (`peakbench history list` shows it), or a commit (from four characters on; the last run of it).
+// `suite`, `card`: only runs of that suite, with a case on a card with that text in its name.
+//
+// Throws ConfigError: nothing fits (what there is, is said), several commits fit, the history
+// cannot be read.
+Source read_source(const std::string& reference, const std::string& history_file);
+
+}  // namespace peakbench::trends
