@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "recording/factories.h"
 #include "recording/python_calls.h"
 #include "recording/storage_names.h"
 #include "recording/tracer.h"
@@ -73,15 +74,6 @@ thread_local Origin last_node;  // that ended on this thread
 thread_local std::int32_t last_differentiated = 0;
 thread_local std::int32_t hook_stack = kNotLooked;
 
-// What merely makes a tensor is named after who wanted it. The worker's recorder has a list of its
-// own (recording/recorder.cpp), which differs.
-bool is_factory(std::string_view name) {
-  for (const auto* factory : {"aten::empty", "aten::new_empty", "aten::empty_like",
-                              "aten::empty_strided", "aten::resize_", "aten::to", "aten::detach"})
-    if (name.starts_with(factory)) return true;
-  return false;
-}
-
 bool runs_no_python(const Frame& frame) {
   return !frame.is_node && frame.name.starts_with("aten::");
 }
@@ -101,9 +93,11 @@ const Origin* node_origin() {
   return nullptr;
 }
 
-void place_here(std::size_t at) {
+// What asked for memory and has no place yet: named after the operator `named`, in the line of
+// `at`.
+void place_here(std::size_t named, std::size_t at) {
   auto& journal = Tracer::one().journal();
-  const auto op = journal.text(frames[at]->name);
+  const auto op = journal.text(frames[named]->name);
   auto hook = std::exchange(hook_stack, kNotLooked);
   if (open_nodes() > 0 && !is_recomputing()) {
     if (const auto* origin = node_origin(); origin != nullptr && origin->stack >= 0) {
@@ -124,7 +118,7 @@ void place_here(std::size_t at) {
 // Of what asked for memory before this operator began, by the one around it.
 void place_before() {
   if (has_unplaced() && frames.size() > 1 && !is_factory(frames[frames.size() - 2]->name))
-    place_here(frames.size() - 2);
+    place_here(frames.size() - 2, frames.size() - 2);
 }
 
 void note_differentiated(std::int32_t call) {
@@ -181,12 +175,12 @@ void name_gradient() {
 void on_end(const at::RecordFunction&, at::ObserverContext* context) {
   if (context == nullptr) return;
   auto* const frame = static_cast<Frame*>(context);
-  const bool outermost = frames.size() == 1;
   if (has_unplaced()) {
-    if (outermost || !is_factory(frame->name))
-      place_here(frames.size() - 1);
-    else if (!runs_no_python(*frames[frames.size() - 2]))
-      note_hook();
+    const auto at = frames.size() - 1;
+    if (at == 0 || !is_factory(frame->name))
+      place_here(at, at);
+    else if (!runs_no_python(*frames[at - 1]))  // a line of Python called it: by then it is another
+      place_here(at - 1, at);
   }
   if (frame->is_node) {
     if (frame->name.ends_with("AccumulateGrad")) name_gradient();

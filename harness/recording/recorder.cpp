@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "recording/dtype_words.h"
+#include "recording/factories.h"
 #include "trace/phases.h"
 
 namespace peakbench::recording {
@@ -42,15 +43,6 @@ std::string shape_text(const at::Tensor& tensor) {
   for (std::int64_t i = 0; i < tensor.dim(); ++i)
     text += (i ? ", " : "") + std::to_string(tensor.size(i));
   return text + "]";
-}
-
-// Operators that only make memory for another: the one that asked for it says more.
-bool is_factory(std::string_view name) {
-  for (const char* prefix : {"aten::empty", "aten::zeros", "aten::ones", "aten::full", "aten::new_",
-                             "aten::resize", "aten::scalar_tensor", "aten::zero_", "aten::fill_"}) {
-    if (name.starts_with(prefix)) return true;
-  }
-  return false;
 }
 
 std::int32_t intern(const std::string& word, std::unordered_map<std::string, std::int32_t>& indices,
