@@ -21,7 +21,7 @@
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 #include "planning/programs.h"
 #include "records/run.h"
 #include "reports/run/report.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "cli/progress.h"
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 
 namespace peakbench::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "launch/rounds.h"
 #include "launch/run_book.h"
 #include "launch/run_folder.h"
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 #include "records/device.h"
 
 namespace peakbench::launch {
@@ -151,12 +151,13 @@ class Session {
     if (lanes.size() < 2) return true;
     std::map<std::size_t, CaseOrder> orders;
     std::mutex mutex;
-    const Measure measure = [&](std::size_t index, const Listener& listener) {
+    std::vector<std::optional<records::CaseResult>> found(plan_.cases.size());
+    const Work measure = [&](std::size_t index, const Listener& listener) {
       const auto* order = [&] {
         const std::lock_guard lock(mutex);
         return &orders.at(index);
       }();
-      return measure_memory(*order, runner_, listener);
+      found[index] = measure_memory(*order, runner_, listener);
     };
     bool whole = true;
     const auto prepare = [&](std::size_t index) {
@@ -164,15 +165,14 @@ class Session {
       const std::lock_guard lock(mutex);
       orders.emplace(index, std::move(order));
     };
-    const auto ended = [&](std::size_t index, std::optional<records::CaseResult> found) {
+    const auto ended = [&](std::size_t index) {
       listener_.worker_ended(book_.place(index));
-      whole = whole && found;
-      if (!found) return;
-      book_.take_memory(index, std::move(*found));
+      whole = whole && found[index];
+      if (!found[index]) return;
+      book_.take_memory(index, std::move(*found[index]));
       memory_is_known(index);
     };
-    measure_together(lanes, jobs_, measure,
-                     hearing([](std::size_t i) { return i; }, prepare, ended));
+    run_in_lanes(lanes, jobs_, measure, callbacks([](std::size_t i) { return i; }, prepare, ended));
     return whole && !interrupted();
   }
 
@@ -241,22 +241,23 @@ class Session {
 
   void measure_all(const Cases& cases, const std::function<void()>& one_ended) {
     const auto orders = book_.memory_orders(cases);
-    const Measure measure = [&](std::size_t i, const Listener& listener) {
-      return measure_memory(orders[i], runner_, listener);
+    std::vector<std::optional<records::CaseResult>> found(cases.size());
+    const Work measure = [&](std::size_t i, const Listener& listener) {
+      found[i] = measure_memory(orders[i], runner_, listener);
     };
-    const auto ended = [&](std::size_t i, std::optional<records::CaseResult> found) {
+    const auto ended = [&](std::size_t i) {
       listener_.worker_ended(book_.place(cases[i]));
-      if (!found) return;
-      take_ended(cases[i], std::move(*found));
+      if (!found[i]) return;
+      take_ended(cases[i], std::move(*found[i]));
       one_ended();
     };
-    measure_together(cases.size(), jobs_, measure,
-                     hearing([&](std::size_t i) { return cases[i]; }, nullptr, ended));
+    run_each(cases.size(), jobs_, measure,
+             callbacks([&](std::size_t i) { return cases[i]; }, nullptr, ended));
   }
 
   // `case_of`: of a number that the workers have.
   template <typename CaseOf, typename Ended>
-  Hearing hearing(CaseOf case_of, std::function<void(std::size_t)> prepare, Ended ended) {
+  Callbacks callbacks(CaseOf case_of, std::function<void(std::size_t)> prepare, Ended ended) {
     return {[=, this](std::size_t i) {
               listener_.worker_started(turn(case_of(i), records::JobMode::kMemory));
             },

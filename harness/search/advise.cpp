@@ -5,7 +5,7 @@
 #include "base/errors.h"
 #include "base/numbers.h"
 #include "launch/equivalence_check.h"
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 #include "planning/selection.h"
 #include "records/axes.h"
 #include "search/sized_case.h"
@@ -109,19 +109,16 @@ std::vector<WithStrategy> try_each(const planning::Request& request,
   std::vector<WithStrategy> tried(strategies.size());
   for (std::size_t i = 0; i < strategies.size(); ++i)
     tried[i] = {.id = strategies[i], .why_not = "interrupted"};
-  launch::Hearing hearing;
-  hearing.ended = [&](std::size_t i, const std::optional<records::CaseResult>&) {
+  launch::Callbacks callbacks;
+  callbacks.ended = [&](std::size_t i) {
     const auto& one = tried[i];
     said(fmt::format("{}: {}", one.stack,
                      one.found ? gib_text(one.found->memory->peak_allocated_bytes) : one.why_not));
   };
-  launch::measure_together(
+  launch::run_each(
       strategies.size(), jobs,
-      [&](std::size_t i, const launch::Listener&) -> std::optional<records::CaseResult> {
-        tried[i] = one_more.measured(strategies[i]);
-        return records::CaseResult{};
-      },
-      hearing);
+      [&](std::size_t i, const launch::Listener&) { tried[i] = one_more.measured(strategies[i]); },
+      callbacks);
   return tried;
 }
 

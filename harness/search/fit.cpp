@@ -12,7 +12,7 @@
 #include "base/numbers.h"
 #include "emulator/host/card.h"
 #include "launch/case.h"
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 #include "launch/worker_environment.h"
 #include "planning/selection.h"
 #include "records/axes.h"
@@ -68,26 +68,26 @@ class CellsAtWork {
   }
 
   std::vector<CellAnswer> go() {
-    launch::Hearing hearing;
-    hearing.started = [this](std::size_t i) { listener_.cell_started(i); };
-    hearing.warning = [this](const std::string& text) { listener_.warning(text); };
-    hearing.ended = [this](std::size_t i, const std::optional<records::CaseResult>&) {
+    launch::Callbacks callbacks;
+    callbacks.started = [this](std::size_t i) { listener_.cell_started(i); };
+    callbacks.warning = [this](const std::string& text) { listener_.warning(text); };
+    callbacks.ended = [this](std::size_t i) {
       tell_trials();
       listener_.cell_ended(i, answers_[i]);
     };
-    hearing.tick = [this] {
+    callbacks.tick = [this] {
       tell_trials();
       listener_.tick();
     };
-    launch::measure_together(
+    launch::run_in_lanes(
         lanes_, options_.jobs,
-        [this](std::size_t i, const launch::Listener& listener) { return search(i, listener); },
-        hearing);
+        [this](std::size_t i, const launch::Listener& listener) { search(i, listener); },
+        callbacks);
     return std::move(answers_);
   }
 
  private:
-  std::optional<records::CaseResult> search(std::size_t i, const launch::Listener& listener) {
+  void search(std::size_t i, const launch::Listener& listener) {
     // Of what only says how one run goes nothing is shown.
     const launch::Listener quiet{[](const records::Progress&) {}, listener.tick, listener.warn};
     if (const auto why = why_not_run(i); !why.empty()) {
@@ -98,7 +98,6 @@ class CellsAtWork {
           [&](const planning::PlannedCase& planned) { return trials_.run(planned, quiet); },
           [this, i](const Trial& trial) { put(i, trial); });
     }
-    return records::CaseResult{};
   }
 
   const std::vector<std::size_t>& lane_with(std::size_t i) const {

@@ -14,7 +14,7 @@
 #include "base/errors.h"
 #include "base/numbers.h"
 #include "launch/interrupt.h"
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 #include "records/device.h"
 
 namespace peakbench::search {
@@ -321,13 +321,9 @@ Proposal propose_for(const planning::Request& request, Along along, const planni
   probed.find_size();
   const auto candidates = candidates_in(build.plugins);
   // Each alone, several at a time; what is stacked rests on what was found before.
-  launch::measure_together(
-      candidates.size(), jobs,
-      [&](std::size_t i, const launch::Listener&) -> std::optional<records::CaseResult> {
-        probed.probe(candidates[i].id);
-        return records::CaseResult{};
-      },
-      {});
+  launch::run_each(candidates.size(), jobs,
+                   [&](std::size_t i, const launch::Listener&) { probed.probe(candidates[i].id); },
+                   {});
   auto proposal =
       propose(candidates, [&](const std::string& stack) { return probed.probe(stack); });
   proposal.measured_at = probed.measured_at();

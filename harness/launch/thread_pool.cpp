@@ -1,4 +1,4 @@
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 
 #include <sched.h>
 
@@ -29,34 +29,34 @@ class Events {
   void put(Event event) {
     {
       const std::lock_guard lock(mutex_);
-      events_.push_back(std::move(event));
+      queue_.push_back(std::move(event));
     }
     ready_.notify_one();
   }
   std::deque<Event> take() {
     std::unique_lock lock(mutex_);
-    ready_.wait_for(lock, kTick, [this] { return !events_.empty(); });
-    return std::exchange(events_, {});
+    ready_.wait_for(lock, kTick, [this] { return !queue_.empty(); });
+    return std::exchange(queue_, {});
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::deque<Event> events_;
+  std::deque<Event> queue_;
 };
 
-class Together {
+class ThreadPool {
  public:
-  Together(const std::vector<Lane>& lanes, const Measure& measure, const Hearing& hearing)
-      : lanes_(lanes), measure_(measure), hearing_(hearing) {}
+  ThreadPool(const std::vector<Lane>& lanes, const Work& work, const Callbacks& callbacks)
+      : lanes_(lanes), work_(work), callbacks_(callbacks) {}
 
   void run(std::size_t jobs) {
     std::vector<std::jthread> threads;
     working_ = std::min(jobs, lanes_.size());
     for (std::size_t i = working_; i > 0; --i) threads.emplace_back([this] { work(); });
     while (working_ > 0) {
-      for (const auto& event : told_.take()) guarded(event);
-      guarded(hearing_.tick);
+      for (const auto& event : events_.take()) guarded(event);
+      guarded(callbacks_.tick);
     }
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -67,36 +67,36 @@ class Together {
     while (const auto* lane = next_lane())
       for (const auto index : *lane)
         if (begin(*lane, index)) one(index);
-    told_.put([this] { --working_; });
+    events_.put([this] { --working_; });
   }
 
-  // The beginning of its first case is told before that of any lane after it.
+  // The start of its first number is reported before that of any lane after it.
   const Lane* next_lane() {
     const std::lock_guard lock(beginning_);
     if (next_ == lanes_.size() || over_ || interrupted()) return nullptr;
     const auto& lane = lanes_[next_++];
-    if (!lane.empty()) tell_beginning(lane.front());
+    if (!lane.empty()) report_start(lane.front());
     return &lane;
   }
 
   bool begin(const Lane& lane, std::size_t index) {
     if (index == lane.front()) return true;
     if (over_ || interrupted()) return false;
-    tell_beginning(index);
+    report_start(index);
     return true;
   }
 
-  void tell_beginning(std::size_t index) {
-    told_.put([this, index] { hearing_.started(index); });
+  void report_start(std::size_t index) {
+    events_.put([this, index] { callbacks_.started(index); });
   }
 
   // On the listener's thread; throws here what is thrown there.
   void prepare(std::size_t index) {
-    if (!hearing_.prepare) return;
+    if (!callbacks_.prepare) return;
     std::promise<void> prepared;
-    told_.put([this, index, &prepared] {
+    events_.put([this, index, &prepared] {
       try {
-        hearing_.prepare(index);
+        callbacks_.prepare(index);
         prepared.set_value();
       } catch (...) {
         prepared.set_exception(std::current_exception());
@@ -106,18 +106,19 @@ class Together {
   }
 
   void one(std::size_t index) {
-    const Listener listener{
-        [this, index](const records::Progress& at) {
-          told_.put([this, index, at] { hearing_.progress(index, at); });
-        },
-        [] {},
-        [this](const std::string& text) { told_.put([this, text] { hearing_.warning(text); }); }};
+    const Listener listener{[this, index](const records::Progress& at) {
+                              events_.put([this, index, at] { callbacks_.progress(index, at); });
+                            },
+                            [] {},
+                            [this](const std::string& text) {
+                              events_.put([this, text] { callbacks_.warning(text); });
+                            }};
     try {
       prepare(index);
-      auto found = measure_(index, listener);
-      told_.put([this, index, found = std::move(found)] { hearing_.ended(index, found); });
+      work_(index, listener);
+      events_.put([this, index] { callbacks_.ended(index); });
     } catch (...) {
-      told_.put([error = std::current_exception()] { std::rethrow_exception(error); });
+      events_.put([error = std::current_exception()] { std::rethrow_exception(error); });
     }
   }
 
@@ -131,9 +132,9 @@ class Together {
   }
 
   const std::vector<Lane>& lanes_;
-  const Measure& measure_;
-  const Hearing& hearing_;
-  Events told_;
+  const Work& work_;
+  const Callbacks& callbacks_;
+  Events events_;
   std::mutex beginning_;
   std::size_t next_ = 0;  // under `beginning_`
   std::atomic<bool> over_{false};
@@ -143,16 +144,15 @@ class Together {
 
 }  // namespace
 
-void measure_together(const std::vector<Lane>& lanes, std::size_t jobs, const Measure& measure,
-                      const Hearing& hearing) {
-  Together(lanes, measure, hearing).run(jobs);
+void run_in_lanes(const std::vector<Lane>& lanes, std::size_t jobs, const Work& work,
+                  const Callbacks& callbacks) {
+  ThreadPool(lanes, work, callbacks).run(jobs);
 }
 
-void measure_together(std::size_t count, std::size_t jobs, const Measure& measure,
-                      const Hearing& hearing) {
+void run_each(std::size_t count, std::size_t jobs, const Work& work, const Callbacks& callbacks) {
   std::vector<Lane> lanes;
   for (std::size_t i = 0; i < count; ++i) lanes.push_back({i});
-  measure_together(lanes, jobs, measure, hearing);
+  run_in_lanes(lanes, jobs, work, callbacks);
 }
 
 std::size_t usable_cores() {

@@ -1,4 +1,4 @@
-// Several cases at a time: what is heard, on which thread, and how it ends.
+// Work on several numbers at a time: what is reported, on which thread, and how it ends.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -18,7 +18,7 @@
 #include "launch/run_book.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
-#include "launch/together.h"
+#include "launch/thread_pool.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 
@@ -32,31 +32,29 @@ using std::chrono::seconds;
 
 constexpr const char* kCard = "emulated:h100-80gb";
 
-// Notes what it hears, and that it hears it where it was called.
-struct Heard {
+// Notes what is reported, and that it is reported on the thread of the caller.
+struct Reported {
   std::vector<std::size_t> started, ended;
   std::vector<std::string> warnings;
   std::size_t progress = 0, ticks = 0;
   std::thread::id thread = std::this_thread::get_id();
 
-  Hearing hearing() {
+  Callbacks callbacks() {
     const auto here = [this] { EXPECT_EQ(std::this_thread::get_id(), thread); };
     return {[=, this](std::size_t index) { here(), started.push_back(index); },
             [=, this](std::size_t, const records::Progress&) { here(), ++progress; },
             [=, this](const std::string& text) { here(), warnings.push_back(text); },
-            [=, this](std::size_t index, const std::optional<records::CaseResult>&) {
-              here(), ended.push_back(index);
-            },
+            [=, this](std::size_t index) { here(), ended.push_back(index); },
             [=, this] { here(), ++ticks; }};
   }
 };
 
-TEST(Together, AsManyAtATimeAsAskedFor) {
+TEST(ThreadPool, AsManyAtATimeAsAskedFor) {
   std::atomic<int> at_work{0};
   std::atomic<bool> too_many{false};
   std::barrier three(3);  // passed by three at a time, or by none
-  Heard heard;
-  measure_together(
+  Reported reported;
+  run_each(
       21, 3,
       [&](std::size_t, const Listener& listener) {
         if (++at_work > 3) too_many = true;
@@ -64,67 +62,60 @@ TEST(Together, AsManyAtATimeAsAskedFor) {
         listener.warn("w");
         three.arrive_and_wait();
         --at_work;
-        return records::CaseResult{};
       },
-      heard.hearing());
+      reported.callbacks());
   EXPECT_FALSE(too_many);
-  EXPECT_EQ(std::set(heard.ended.begin(), heard.ended.end()).size(), 21u);
-  EXPECT_EQ(heard.progress, 21u);
-  EXPECT_EQ(heard.warnings.size(), 21u);
-  EXPECT_GT(heard.ticks, 0u);
+  EXPECT_EQ(std::set(reported.ended.begin(), reported.ended.end()).size(), 21u);
+  EXPECT_EQ(reported.progress, 21u);
+  EXPECT_EQ(reported.warnings.size(), 21u);
+  EXPECT_GT(reported.ticks, 0u);
 }
 
-TEST(Together, InOrder) {
-  Heard heard;
-  measure_together(
-      20'000, 4, [](std::size_t, const Listener&) { return records::CaseResult{}; },
-      heard.hearing());
-  EXPECT_EQ(heard.started.size(), 20'000u);
-  EXPECT_TRUE(std::ranges::is_sorted(heard.started));
+TEST(ThreadPool, InOrder) {
+  Reported reported;
+  run_each(
+      20'000, 4, [](std::size_t, const Listener&) {}, reported.callbacks());
+  EXPECT_EQ(reported.started.size(), 20'000u);
+  EXPECT_TRUE(std::ranges::is_sorted(reported.started));
 }
 
-TEST(Together, WhatIsThrownEndsItAndIsThrownAgain) {
+TEST(ThreadPool, WhatIsThrownEndsItAndIsThrownAgain) {
   for (const bool in_worker : {true, false}) {
     std::atomic<int> begun{0};
-    Heard heard;
-    auto hearing = heard.hearing();
-    if (!in_worker)
-      hearing.ended = [](std::size_t, const std::optional<records::CaseResult>&) {
-        throw std::runtime_error("bad");
-      };
-    const auto measure = [&](std::size_t, const Listener&) -> std::optional<records::CaseResult> {
+    Reported reported;
+    auto callbacks = reported.callbacks();
+    if (!in_worker) callbacks.ended = [](std::size_t) { throw std::runtime_error("bad"); };
+    const auto work = [&](std::size_t, const Listener&) {
       ++begun;
       std::this_thread::sleep_for(milliseconds(20));
       if (in_worker) throw std::runtime_error("bad");
-      return records::CaseResult{};
     };
-    EXPECT_THROW(measure_together(100, 2, measure, hearing), std::runtime_error);
+    EXPECT_THROW(run_each(100, 2, work, callbacks), std::runtime_error);
     EXPECT_LT(begun, 10);
   }
 }
 
-TEST(Together, NoneIsBegunAfterAnInterrupt) {
+TEST(ThreadPool, NoneIsBegunAfterAnInterrupt) {
   const InterruptScope scope;
-  Heard heard;
-  measure_together(
+  Reported reported;
+  run_each(
       100, 2,
-      [](std::size_t index, const Listener&) -> std::optional<records::CaseResult> {
+      [](std::size_t index, const Listener&) {
         if (index == 3) kill(getpid(), SIGINT);
         std::this_thread::sleep_for(milliseconds(20));
-        return interrupted() ? std::nullopt : std::optional(records::CaseResult{});
       },
-      heard.hearing());
-  EXPECT_LT(heard.started.size(), 10u);
-  EXPECT_EQ(heard.started.size(), heard.ended.size());
+      reported.callbacks());
+  EXPECT_LT(reported.started.size(), 10u);
+  EXPECT_EQ(reported.started.size(), reported.ended.size());
 }
 
-TEST(Together, ALaneIsInOrderAndOneAtATime) {
+TEST(ThreadPool, ALaneIsInOrderAndOneAtATime) {
   std::atomic<int> at_work[2] = {0, 0}, most[2] = {0, 0};
   std::atomic<bool> prepared[7] = {};
-  Heard heard;
-  auto hearing = heard.hearing();
-  hearing.prepare = [&](std::size_t index) { prepared[index] = true; };
-  measure_together(
+  Reported reported;
+  auto callbacks = reported.callbacks();
+  callbacks.prepare = [&](std::size_t index) { prepared[index] = true; };
+  run_in_lanes(
       {{0, 2, 4, 6}, {1, 3, 5}}, 4,
       [&](std::size_t index, const Listener&) {
         auto& lane = at_work[index % 2];
@@ -132,36 +123,32 @@ TEST(Together, ALaneIsInOrderAndOneAtATime) {
         EXPECT_TRUE(prepared[index]);
         std::this_thread::sleep_for(milliseconds(5));
         --lane;
-        return records::CaseResult{};
       },
-      hearing);
+      callbacks);
   EXPECT_EQ(most[0], 1);
   EXPECT_EQ(most[1], 1);
   for (const std::size_t parity : {0, 1}) {
-    auto lane = heard.started;
+    auto lane = reported.started;
     std::erase_if(lane, [&](std::size_t index) { return index % 2 != parity; });
     EXPECT_EQ(lane, parity == 0 ? (std::vector<std::size_t>{0, 2, 4, 6})
                                 : (std::vector<std::size_t>{1, 3, 5}));
   }
 }
 
-TEST(Together, WhatThrowsWhilePreparingEndsIt) {
-  Heard heard;
-  auto hearing = heard.hearing();
-  hearing.prepare = [](std::size_t) { throw std::runtime_error("bad"); };
-  EXPECT_THROW(measure_together(
-                   100, 2,
-                   [](std::size_t, const Listener&) -> std::optional<records::CaseResult> {
-                     ADD_FAILURE() << "measured unprepared";
-                     return {};
-                   },
-                   hearing),
-               std::runtime_error);
+TEST(ThreadPool, WhatThrowsWhilePreparingEndsIt) {
+  Reported reported;
+  auto callbacks = reported.callbacks();
+  callbacks.prepare = [](std::size_t) { throw std::runtime_error("bad"); };
+  EXPECT_THROW(
+      run_each(
+          100, 2, [](std::size_t, const Listener&) { ADD_FAILURE() << "worked unprepared"; },
+          callbacks),
+      std::runtime_error);
 }
 
-TEST(Together, NothingToDo) { measure_together(0, 4, {}, Heard{}.hearing()); }
+TEST(ThreadPool, NothingToDo) { run_each(0, 4, {}, Reported{}.callbacks()); }
 
-TEST(Together, ThereIsAProcessor) { EXPECT_GE(usable_cores(), 1u); }
+TEST(ThreadPool, ThereIsAProcessor) { EXPECT_GE(usable_cores(), 1u); }
 
 TEST(WritePace, ALargeRunIsWrittenForATenthOfTheTime) {
   using Clock = WritePace::Clock;
