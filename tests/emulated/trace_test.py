@@ -187,6 +187,36 @@ for _ in range(3):
         self.assertEqual(stock["at_peak"].pop("kept"), 16)
         self.assertEqual(stock["at_peak"], ours["at_peak"])
 
+    def test_an_operator_is_named_as_in_our_own_plugin(self):
+        self.trace(PYTHON, self.write("""
+import torch
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        made = torch.zeros(300_000, device="cuda")  # here
+        return x * 2 + made.sum()
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * 2
+table = torch.nn.Embedding(1000, 64).cuda()
+optimizer = torch.optim.AdamW(table.parameters())
+for _ in range(2):
+    Twice.apply(table(torch.arange(32, device="cuda"))).topk(4).values.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""))  # fmt: skip
+        done = subprocess.run([PEAKBENCH, "run", "--model", "gpt2,layers=1,width=64,heads=4", "--strategy", "baseline", "--device", "emulated:h100-80gb",
+                               "--batch", "1", "--repetitions", "0", "--no-report", "--out", "plugin"], cwd=self.folder, capture_output=True, text=True,
+                              timeout=300, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        of_embedding = ("SELECT DISTINCT operator FROM events_in_words WHERE kind = 'alloc' AND phase = 'backward' AND operator IN "
+                        "('aten::embedding_dense_backward', 'aten::zeros')")  # fmt: skip
+        for out in ("out", "plugin"):
+            self.assertEqual(self.query(of_embedding, out), [("aten::embedding_dense_backward",)], out)
+        self.assertEqual(len(self.query("SELECT DISTINCT operator FROM events_in_words WHERE kind = 'alloc' AND operator = 'aten::topk'")), 1)
+        (line,) = self.query("SELECT DISTINCT f.line FROM events e JOIN frames f ON f.id = e.stack WHERE e.requested_bytes = 1200000")
+        self.assertEqual(line, (6,))  # of zeros, which a line of Python called within an operator
+
     def test_recomputed_activations(self):
         script = self.write("""
 import torch, sys

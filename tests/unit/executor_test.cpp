@@ -172,7 +172,7 @@ TEST_F(ScheduledTest, MeasuresShowsInOrderAndRunsNothingTwice) {
 TEST_F(ScheduledTest, AnOrderIsReadAsItWasWritten) {
   TaskOrder order;
   order.run_folder = "/r";
-  order.build = build_of(launch::host_environment({}));
+  order.build = build_of(launch::host_environment(planning::Worker{}));
   order.plan = many(2, "cpu");
   order.plan.cases[1].decided = Status::kConflict;
   order.plan.cases[1].reason = "two of a kind";
@@ -198,7 +198,8 @@ TEST_F(ScheduledTest, AnOrderNamesTheContentOfItsPlugins) {
   records::Run none;
   const auto states = launch::take_over(plan, none);
   const auto path = scratch / "order.json";
-  write_order(path, order_for(plan, states, {0}, scratch.path(), launch::host_environment({})));
+  write_order(path, order_for(plan, states, {0}, scratch.path(),
+                              launch::host_environment(planning::Worker{})));
   const auto order = read_order(path);
   EXPECT_EQ(other_plugin(order), "");
   fs::remove(scratch / "m.so");
