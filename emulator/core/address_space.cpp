@@ -115,8 +115,7 @@ void drop_if_unused(State& s, std::uint64_t handle) {
 }
 
 bool take_memory(int device, std::uint64_t bytes, std::uint64_t* handle) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (!charge(s, device, Charge::virtual_memory, bytes)) return false;
   *handle = ++s.memory.next_handle;
   s.memory.physical[*handle] = {device, bytes};
@@ -126,8 +125,7 @@ bool take_memory(int device, std::uint64_t bytes, std::uint64_t* handle) {
 }  // namespace
 
 MemoryResult reserve_addresses(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t* out) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (!bytes || bytes % kPage || (alignment & (alignment - 1))) return MemoryResult::invalid_value;
   const auto base = s.memory.addresses.take(bytes, std::max(alignment, kPage));
   if (!base) return no_host_memory(s, bytes, MemoryResult::out_of_memory);
@@ -137,8 +135,7 @@ MemoryResult reserve_addresses(std::uint64_t bytes, std::uint64_t alignment, std
 }
 
 MemoryResult free_addresses(std::uint64_t base, std::uint64_t bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.memory.reservations.find(base);
   if (found == s.memory.reservations.end() || found->second != bytes ||
       overlaps_a_range(s, base, bytes)) {
@@ -157,8 +154,7 @@ MemoryResult create_memory(int device, std::uint64_t bytes, std::uint64_t* handl
 }
 
 MemoryResult retain_memory(std::uint64_t handle) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.memory.physical.find(handle);
   if (found == s.memory.physical.end()) return MemoryResult::invalid_value;
   ++found->second.holders;
@@ -166,8 +162,7 @@ MemoryResult retain_memory(std::uint64_t handle) {
 }
 
 MemoryResult release_memory(std::uint64_t handle) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.memory.physical.find(handle);
   if (found == s.memory.physical.end() || found->second.holders == 0)
     return MemoryResult::invalid_value;
@@ -177,8 +172,7 @@ MemoryResult release_memory(std::uint64_t handle) {
 }
 
 MemoryResult memory_of_handle(std::uint64_t handle, int* device, std::uint64_t* bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.memory.physical.find(handle);
   if (found == s.memory.physical.end()) return MemoryResult::invalid_value;
   *device = found->second.device;
@@ -188,8 +182,7 @@ MemoryResult memory_of_handle(std::uint64_t handle, int* device, std::uint64_t* 
 
 MemoryResult map_memory(std::uint64_t base, std::uint64_t bytes, std::uint64_t offset,
                         std::uint64_t handle) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.memory.physical.find(handle);
   if (found == s.memory.physical.end() || !bytes || base % kPage || bytes % kPage ||
       offset % kPage) {
@@ -210,8 +203,7 @@ MemoryResult map_memory(std::uint64_t base, std::uint64_t bytes, std::uint64_t o
 }
 
 MemoryResult unmap_memory(std::uint64_t base, std::uint64_t bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto& ranges = s.memory.ranges;
   // Whole mappings only, as the driver has it; one call may cover several that lie side by side.
   const auto first = ranges.find(base);

@@ -20,8 +20,7 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_
 
 // What copies put there, where nobody computes values.
 Standing take_kept(const void* from, std::uint64_t bytes, void* to) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto range = find_range(s, from);
   if (range == s.memory.ranges.end() || !range->second.kept) return Standing::unknown;
   const auto since = range->second.kept->since(number(from) - range->first, bytes);
@@ -176,8 +175,7 @@ void forget_value(void* to, std::uint64_t bytes) {
 void open_ticket_office(const TicketOffice* opened) { office = opened; }
 
 void enqueue(std::uint64_t stream, const Ticket& ticket) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   merge(*tickets_of_stream(s, stream), ticket);
   mark_work(stream);
 }
@@ -298,8 +296,7 @@ void asked_for_event(std::uint64_t event) { recording.asked_for = event; }
 
 void looked_at_events() {
   if (!recording.asked_for) return;
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(recording.asked_for);
   recording.asked_for = 0;
   if (found != s.queues.events.end()) change(found->second, [](Event& e) { e.seen = true; });

@@ -51,8 +51,7 @@ PeakbenchIssued issue(State& s, std::uint64_t stream) {
 
 // Marks it as asked for.
 bool was_asked_for(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(event);
   return found == s.queues.events.end() || std::exchange(found->second.asked_for, true);
 }
@@ -94,69 +93,59 @@ void late_waits(State& s, std::uint64_t stream, const Event& event) {
 }
 
 void late_waited_for_event(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(event);
   if (found != s.queues.events.end()) merge(s.queues.done_until, found->second.progress);
 }
 
 void late_waited_for_stream(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   issue(s, stream);
   merge(s.queues.done_until, progress_of(s, stream));
   idle_since(s, stream) = work_asked_for(s);
 }
 
 void late_waited_for_everything() {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   s.queues.all_done_until = ++s.queues.issued;
   s.queues.all_idle_since = work_asked_for(s);
 }
 
 void told_of_event(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(event);
   if (found != s.queues.events.end()) merge(s.queues.told_until, found->second.progress);
 }
 
 void told_of_stream(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   issue(s, stream);
   merge(s.queues.told_until, progress_of(s, stream));
 }
 
 PeakbenchIssued issued_now(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return issue(s, stream);
 }
 
 bool is_known_done(const PeakbenchIssued& issued) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return is_done(s, issued) || reaches(s.queues.told_until, issued);
 }
 
 bool is_ordered_before(const PeakbenchIssued& issued, std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return reaches(progress_of(s, stream), issued);
 }
 
 bool is_event_certain(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(event);
   return found == s.queues.events.end() || is_done(s, found->second.issued);
 }
 
 bool is_stream_certain(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return std::max(idle_since(s, stream), s.queues.all_idle_since) == work_asked_for(s);
 }
 

@@ -56,8 +56,7 @@ std::atomic<Stop>* stop_of(int device) {
 }
 
 bool is_capturing() {
-  State& s = state();
-  const std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return !s.queues.captures.empty();
 }
 

@@ -186,8 +186,7 @@ void note_end_in_page(State& s, Range& range) {
 }
 
 MemoryResult take_device(int device, std::uint64_t bytes, std::uint64_t size, void** out) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (!charge(s, device, Charge::malloc_memory, size)) return MemoryResult::out_of_memory;
   const auto base = s.memory.addresses.take(size + guard(kPage), kPage);
   if (!base) {
@@ -214,8 +213,7 @@ MemoryResult allocate_device(int device, std::uint64_t bytes, void** out) {
 }
 
 MemoryResult open_memory_of_another(int device, std::uint64_t bytes, void** out) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
   const auto base = s.memory.addresses.take(size + guard(kPage), kPage);
   if (!base) return no_host_memory(s, size, MemoryResult::no_address_space);
@@ -225,8 +223,7 @@ MemoryResult open_memory_of_another(int device, std::uint64_t bytes, void** out)
 }
 
 MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kHostPage);
   void* at = map_host(size);
   if (!at) return no_host_memory(s, size, MemoryResult::out_of_memory);
@@ -238,8 +235,7 @@ MemoryResult allocate_managed(int device, std::uint64_t bytes, void** out) {
 
 MemoryResult allocate_pinned(std::uint64_t bytes, void** out) {
   if (!out) return MemoryResult::invalid_value;
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto size = round_up(std::max<std::uint64_t>(bytes, 1), kHostPage);
   void* at = map_host(size);
   if (!at) return no_host_memory(s, size, MemoryResult::out_of_memory);
@@ -250,8 +246,7 @@ MemoryResult allocate_pinned(std::uint64_t bytes, void** out) {
 }
 
 MemoryResult register_host(void* base, std::uint64_t bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (!base || !bytes || find_range(s, base) != s.memory.ranges.end())
     return MemoryResult::invalid_value;
   add_range(s, reinterpret_cast<std::uint64_t>(base), MemoryKind::registered, -1, bytes);
@@ -260,8 +255,7 @@ MemoryResult register_host(void* base, std::uint64_t bytes) {
 }
 
 MemoryResult unregister_host(void* base) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.memory.ranges.find(reinterpret_cast<std::uint64_t>(base));
   if (found == s.memory.ranges.end() || found->second.kind != MemoryKind::registered) {
     return MemoryResult::invalid_value;
@@ -272,8 +266,7 @@ MemoryResult unregister_host(void* base) {
 }
 
 MemoryResult release(void* base, bool pinned) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto at = reinterpret_cast<std::uint64_t>(base);
   auto found = s.memory.ranges.find(at);
   if (found == s.memory.ranges.end()) return MemoryResult::invalid_value;
@@ -299,8 +292,7 @@ MemoryResult release(void* base, bool pinned) {
 }
 
 MemoryPlace find_place(const void* address) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (auto range = find_range(s, address); range != s.memory.ranges.end()) {
     return {range->second.kind,  range->second.device, range->first,
             range->second.bytes, range->second.handle, range->second.ordinal};
@@ -315,8 +307,7 @@ MemoryPlace find_place(const void* address) {
 }
 
 void memory_info(int device, std::uint64_t* free_bytes, std::uint64_t* total_bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const LedgerDevice& row = s.ledger->devices[device];
   *total_bytes = row.total_bytes;
   const auto used = s.share ? s.share->used(static_cast<int>(row.card), s.card.context_bytes)

@@ -168,16 +168,14 @@ void give_back_piece(State& s, std::uint64_t base, const Range& piece) {
 }
 
 void trim_pools_to_thresholds() {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   for (auto& [id, pool] : s.memory.pools) trim(s, pool, pool.release_threshold);
 }
 
 std::uint64_t default_pool(int device) { return kPools + static_cast<std::uint64_t>(device); }
 
 std::uint64_t create_pool(int device, std::uint64_t most_bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto id = kPoolsOfPrograms + s.memory.next_pool++;
   Pool& pool = s.memory.pools[id];
   pool.device = device;
@@ -186,8 +184,7 @@ std::uint64_t create_pool(int device, std::uint64_t most_bytes) {
 }
 
 bool destroy_pool(std::uint64_t id) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   Pool* pool = find_pool(s, id);
   if (!pool || id == default_pool(pool->device)) return false;
   auto& current = s.memory.current_pools;
@@ -199,21 +196,18 @@ bool destroy_pool(std::uint64_t id) {
 }
 
 bool pool_exists(std::uint64_t id) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return find_pool(s, id) != nullptr;
 }
 
 std::uint64_t current_pool(int device) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto set = s.memory.current_pools.find(device);
   return set == s.memory.current_pools.end() ? default_pool(device) : set->second;
 }
 
 bool set_current_pool(int device, std::uint64_t id) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const Pool* pool = find_pool(s, id);
   if (!pool || pool->device != device) return false;
   s.memory.current_pools[device] = id;
@@ -223,8 +217,7 @@ bool set_current_pool(int device, std::uint64_t id) {
 namespace {
 
 MemoryResult take_piece(std::uint64_t id, std::uint64_t size, void** out) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   Pool* pool = find_pool(s, id);
   if (!pool) return MemoryResult::invalid_value;
   auto base = pool->space.take(size);
@@ -257,40 +250,34 @@ MemoryResult allocate_from_pool(std::uint64_t id, std::uint64_t bytes, void** ou
 }
 
 PoolFigures pool_figures(std::uint64_t id) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const Pool* pool = find_pool(s, id);
   return pool ? pool->figures : PoolFigures{};
 }
 
 void reset_peak_reserved(std::uint64_t id) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (Pool* pool = find_pool(s, id)) pool->figures.peak_reserved = pool->figures.reserved;
 }
 
 void reset_peak_used(std::uint64_t id) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (Pool* pool = find_pool(s, id)) pool->figures.peak_used = pool->figures.used;
 }
 
 std::uint64_t release_threshold(std::uint64_t id) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const Pool* pool = find_pool(s, id);
   return pool ? pool->release_threshold : 0;
 }
 
 void set_release_threshold(std::uint64_t id, std::uint64_t bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (Pool* pool = find_pool(s, id)) pool->release_threshold = bytes;
 }
 
 void trim_pool(std::uint64_t id, std::uint64_t bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (Pool* pool = find_pool(s, id)) trim(s, *pool, bytes);
 }
 
@@ -299,8 +286,7 @@ void pool_is_used_by(const void* caller) {
   static std::atomic<const void*> seen{nullptr};
   if (seen.exchange(caller, std::memory_order_relaxed) == caller) return;
   if (!lies_in(caller, "libc10_cuda.so")) return;
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   s.pytorch_uses_pools = true;
 }
 

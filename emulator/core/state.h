@@ -144,6 +144,11 @@ struct State {
 };
 
 State& state();
+// It with its mutex held: auto [s, lock] = LockedState{};
+struct LockedState {
+  State& s = state();
+  std::lock_guard<std::mutex> lock{s.mutex};
+};
 // Whether anything made it yet.
 bool machine_state_made();
 

@@ -37,8 +37,7 @@ std::uint64_t create_stream(int priority, unsigned flags) {
 }
 
 bool destroy_stream(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.streams.find(stream);
   if (found == s.queues.streams.end()) return false;
   const auto capture = found->second.capture;
@@ -50,28 +49,24 @@ bool destroy_stream(std::uint64_t stream) {
 }
 
 bool stream_exists(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return is_default(stream) || s.queues.streams.contains(stream);
 }
 
 int stream_priority(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.queues.streams.find(stream);
   return found == s.queues.streams.end() ? 0 : found->second.priority;
 }
 
 unsigned stream_flags(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.queues.streams.find(stream);
   return found == s.queues.streams.end() ? 0 : found->second.flags;
 }
 
 int stream_device(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.queues.streams.find(stream);
   return found == s.queues.streams.end() ? current_device() : found->second.device;
 }
@@ -85,8 +80,7 @@ std::uint64_t create_event() {
 }
 
 bool destroy_event(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(event);
   if (found == s.queues.events.end()) return false;
   note_destroyed(found->second);
@@ -95,14 +89,12 @@ bool destroy_event(std::uint64_t event) {
 }
 
 bool event_exists(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return s.queues.events.contains(event);
 }
 
 bool record_event(std::uint64_t event, std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.queues.events.find(event);
   if (found == s.queues.events.end()) return false;
   auto owner = s.queues.streams.find(stream);
@@ -116,8 +108,7 @@ bool record_event(std::uint64_t event, std::uint64_t stream) {
 
 // A stream that waits for an event of a capture joins it.
 bool wait_event(std::uint64_t stream, std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.queues.events.find(event);
   auto waiter = s.queues.streams.find(stream);
   if (found == s.queues.events.end()) return false;
@@ -138,8 +129,7 @@ bool wait_event(std::uint64_t stream, std::uint64_t event) {
 }
 
 std::uint64_t graph_nodes(std::uint64_t graph) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   if (auto done = s.queues.graphs.find(graph); done != s.queues.graphs.end()) return done->second;
   for (const auto& [id, capture] : s.queues.captures) {
     if (capture.graph == graph) return capture.launches;
@@ -151,8 +141,7 @@ namespace {
 
 void count_in_capture(std::uint64_t stream) {
   if (is_default(stream)) return;
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.queues.streams.find(stream);
   if (found == s.queues.streams.end() || !found->second.capture) return;
   ++s.queues.captures[found->second.capture].launches;
@@ -236,8 +225,7 @@ bool begin_capture(std::uint64_t stream, CaptureMode mode) {
 }
 
 CaptureInfo capture_info(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.streams.find(stream);
   if (found == s.queues.streams.end() || !found->second.capture) return {};
   const Capture& capture = s.queues.captures[found->second.capture];
@@ -247,8 +235,7 @@ CaptureInfo capture_info(std::uint64_t stream) {
 std::uint64_t capture_of(std::uint64_t stream) { return under_way ? capture_info(stream).id : 0; }
 
 CaptureEnd end_capture(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   auto found = s.queues.streams.find(stream);
   if (found == s.queues.streams.end() || !found->second.capture) return {};
   const auto id = found->second.capture;
@@ -264,14 +251,12 @@ CaptureEnd end_capture(std::uint64_t stream) {
 }
 
 CaptureError takes_memory_in_capture() {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   return unsupported_if(is_unsafe(s));
 }
 
 CaptureError asks_device_in_capture() {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   bool on_device = false;
   for (const auto& [handle, stream] : s.queues.streams) {
     if (stream.capture && stream.device == current_device())
@@ -281,16 +266,14 @@ CaptureError asks_device_in_capture() {
 }
 
 CaptureError asks_stream_in_capture(std::uint64_t stream) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.streams.find(stream);
   const bool captured = found != s.queues.streams.end() && invalidate(s, found->second.capture);
   return unsupported_if(captured || is_unsafe(s));
 }
 
 CaptureError asks_event_in_capture(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(event);
   if (found != s.queues.events.end() && invalidate(s, found->second.capture))
     return CaptureError::captured_event;

@@ -61,8 +61,7 @@ void program_asked(LedgerPlaces& places, const char* function) {
 }
 
 bool ends_work(std::uint64_t event) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   const auto found = s.queues.events.find(event);
   return found != s.queues.events.end() && found->second.ends_work;
 }

@@ -148,8 +148,7 @@ extern "C" void peakbench_emulator_listen(PeakbenchReader reads, PeakbenchWorkLi
 
 extern "C" void peakbench_emulator_watch_allocator(void) {
   using namespace peakbench::emulator;
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   for (auto& [base, range] : s.memory.ranges) {
     if (range.kept) range.kept->forget(0, range.bytes);
   }
@@ -163,8 +162,7 @@ extern "C" void peakbench_emulator_handed_out(std::uint64_t base, std::uint64_t 
 }
 
 void peakbench::emulator::forget_kept_bytes(std::uint64_t base, std::uint64_t bytes) {
-  State& s = state();
-  std::lock_guard lock(s.mutex);
+  auto [s, lock] = LockedState{};
   for (std::uint64_t done = 0; done < bytes;) {
     const auto range = find_range(s, reinterpret_cast<const void*>(base + done));
     if (range == s.memory.ranges.end()) return;
