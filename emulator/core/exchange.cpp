@@ -22,12 +22,12 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_
 Standing take_kept(const void* from, std::uint64_t bytes, void* to) {
   auto [s, lock] = LockedState{};
   const auto range = find_range(s, from);
-  if (range == s.memory.ranges.end() || !range->second.kept) return Standing::unknown;
+  if (range == s.memory.ranges.end() || !range->second.kept) return kPeakbenchUnknown;
   const auto since = range->second.kept->since(number(from) - range->first, bytes);
   if (!since || (may_be_anothers(s, range->second) && *since != s.device_work))
-    return Standing::unknown;
+    return kPeakbenchUnknown;
   std::memcpy(to, from, bytes);
-  return *since == s.device_work ? Standing::known : Standing::substitute;
+  return *since == s.device_work ? kPeakbenchKnown : kPeakbenchSubstitute;
 }
 
 void forget_kept(void* to, std::uint64_t bytes) { forget_kept_bytes(number(to), bytes); }
@@ -97,20 +97,8 @@ Standing take_value(const void* from, std::uint64_t bytes, bool floating, void* 
                                   static_cast<Unsure*>(list)->emplace_back(begin, end);
                                 }};
   if (const auto* values = exchange.load(std::memory_order_acquire)) {
-    switch (values->take(number(from), bytes, floating, to, &into)) {
-      case kPeakbenchKnown:
-        return Standing::known;
-      case kPeakbenchFinite:
-        return Standing::finite;
-      case kPeakbenchPartly:
-        return Standing::partly;
-      case kPeakbenchSubstitute:
-        return Standing::substitute;
-      case kPeakbenchUnknown:
-        return Standing::unknown;
-      default:
-        break;
-    }
+    const int standing = values->take(number(from), bytes, floating, to, &into);
+    if (standing != kPeakbenchNotMine) return static_cast<Standing>(standing);
   }
   return take_kept(from, bytes, to);
 }
@@ -124,10 +112,10 @@ bool expect_value(void* to, std::uint64_t bytes, const PeakbenchArrival& arrival
 
 void put_value(void* to, std::uint64_t bytes, const void* data, Standing standing) {
   forget_value(to, bytes);
-  if (standing == Standing::unknown) return;
+  if (standing == kPeakbenchUnknown) return;
   copy_bytes(to, data, bytes);
   // Later than what a launch may have changed: not certain.
-  if (standing != Standing::known) count_device_work();
+  if (standing != kPeakbenchKnown) count_device_work();
 }
 
 namespace {

@@ -14,14 +14,7 @@
 
 namespace peakbench::emulator {
 
-// The worse, the later, but for the first.
-enum class Standing : std::uint32_t {
-  unknown,     // there are no bytes
-  known,       // they are what a card would hold
-  finite,      // they are a check for finite values, which those are taken to be
-  partly,      // some of them are known, the others plausible
-  substitute,  // they are plausible
-};
+using Standing = PeakbenchStanding;
 
 // Bytes that are only plausible: begin and end.
 using Unsure = std::vector<std::pair<std::uint64_t, std::uint64_t>>;

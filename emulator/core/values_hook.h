@@ -8,14 +8,15 @@
 #define PEAKBENCH_VALUES_API __attribute__((visibility("default")))
 
 extern "C" {
-// What is known of the bytes that the host reads.
+// What is known of the bytes that the host reads, or that leave for another rank. From known to
+// substitute, the worse, the later.
 enum PeakbenchStanding {
-  kPeakbenchNotMine = 0,     // the reader knows nothing of them
+  kPeakbenchUnknown = 0,     // nothing is known; `to` is left alone
   kPeakbenchKnown = 1,       // `to` holds the value
-  kPeakbenchSubstitute = 2,  // `to` holds a plausible value in place of one that is not known
-  kPeakbenchUnknown = 3,     // nothing is known; `to` is left alone
-  kPeakbenchFinite = 4,      // `to` holds a check for finite values, which they are taken to be
-  kPeakbenchPartly = 5,      // `to` holds values of which some are plausible ones
+  kPeakbenchFinite = 2,      // `to` holds a check for finite values, which they are taken to be
+  kPeakbenchPartly = 3,      // `to` holds values of which some are plausible ones
+  kPeakbenchSubstitute = 4,  // `to` holds a plausible value in place of one that is not known
+  kPeakbenchNotMine = 5,     // the reader knows nothing of them
 };
 // Answers a read of device memory by the host. `held`: what is known of what `to` holds already;
 // where nothing is, it holds zeros. `kind` becomes a ReadKind (facts.h).

@@ -35,7 +35,7 @@ struct Record {
   std::uint32_t call;      // Call
   std::int32_t peer;       // whom it is sent to, the root, or -1
   std::uint32_t type;      // ncclDataType_t
-  std::uint32_t standing;  // Standing; unknown: no bytes follow
+  std::uint32_t standing;  // PeakbenchStanding; unknown: no bytes follow
   std::uint64_t bytes;     // that the call is about
   std::uint64_t sent;      // that follow
 };

@@ -135,14 +135,14 @@ std::uint64_t Communicator::post(Call call, int peer, int type, std::uint64_t ab
   record.call = static_cast<std::uint32_t>(call);
   record.peer = peer;
   record.type = static_cast<std::uint32_t>(type);
-  record.standing = static_cast<std::uint32_t>(standing);
+  record.standing = standing;
   record.bytes = about;
-  record.sent = standing == Standing::unknown ? 0 : bytes.size();
+  record.sent = standing == kPeakbenchUnknown ? 0 : bytes.size();
   const bool collective = call != Call::send;
   const std::lock_guard lock(mutex_);
   bool posted = board_->post(rank_, record, bytes.data(), collective);
   if (!posted) {  // without its bytes, then
-    record.standing = static_cast<std::uint32_t>(Standing::unknown);
+    record.standing = kPeakbenchUnknown;
     record.sent = 0;
     posted = board_->post(rank_, record, nullptr, collective);
   }

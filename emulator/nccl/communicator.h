@@ -40,7 +40,7 @@ const char* name_of(Call call);
 struct Posted {
   Record record{};
   std::string bytes;
-  bool is_there() const { return record.standing != static_cast<std::uint32_t>(Standing::unknown); }
+  bool is_there() const { return record.standing != kPeakbenchUnknown; }
 };
 
 class Communicator : public std::enable_shared_from_this<Communicator> {

@@ -42,24 +42,8 @@ bool fits(const Communicator& self, const Collective& what) {
 }
 
 Standing worse(Standing a, Standing b) {
-  if (a == Standing::unknown || b == Standing::unknown) return Standing::unknown;
+  if (a == kPeakbenchUnknown || b == kPeakbenchUnknown) return kPeakbenchUnknown;
   return std::max(a, b);
-}
-
-int as_values_say(Standing standing) {
-  switch (standing) {
-    case Standing::known:
-      return kPeakbenchKnown;
-    case Standing::finite:
-      return kPeakbenchFinite;
-    case Standing::partly:
-      return kPeakbenchPartly;
-    case Standing::substitute:
-      return kPeakbenchSubstitute;
-    case Standing::unknown:
-      break;
-  }
-  return kPeakbenchUnknown;
 }
 
 // What is not known of bytes that are partly known goes with them, behind them.
@@ -95,7 +79,7 @@ struct Pending {
   Standing receive(char* to, Unsure& unsure) const {
     Posted posted;
     if (!communicator->sent_by(what.root, sequence, what.bytes, posted) || !posted.is_there())
-      return Standing::unknown;
+      return kPeakbenchUnknown;
     std::memcpy(to, posted.bytes.data(), what.bytes);
     add_unsure(posted, what.bytes, 0, what.bytes, 0, unsure);
     return static_cast<Standing>(posted.record.standing);
@@ -103,7 +87,7 @@ struct Pending {
 
   // Those that are needed, in the order of the ranks; of a rank alone, its own for each.
   Standing gather(std::vector<Posted>& out) const {
-    Standing standing = Standing::known;
+    Standing standing = kPeakbenchKnown;
     const bool one = what.call == Call::broadcast;
     for (int rank = one ? what.root : 0; rank < (one ? what.root + 1 : communicator->ranks());
          ++rank) {
@@ -112,7 +96,7 @@ struct Pending {
       bool there = communicator->posted_by(rank, sequence, what.call, about, posted);
       if (!there && communicator->alone())
         there = communicator->posted_by(communicator->rank(), sequence, what.call, about, posted);
-      if (!there || !posted.is_there()) return Standing::unknown;
+      if (!there || !posted.is_there()) return kPeakbenchUnknown;
       standing = worse(standing, static_cast<Standing>(posted.record.standing));
     }
     return standing;
@@ -121,16 +105,16 @@ struct Pending {
   Standing collect(char* to, Unsure& unsure) const {
     std::vector<Posted> all;
     const Standing standing = gather(all);
-    if (standing == Standing::unknown) return standing;
+    if (standing == kPeakbenchUnknown) return standing;
     const auto own = static_cast<std::uint64_t>(communicator->rank()) * what.bytes;
     const bool reduces = what.call == Call::all_reduce || what.call == Call::reduce ||
                          what.call == Call::reduce_scatter;
     if (reduces) {
-      if (standing == Standing::partly) return Standing::unknown;
+      if (standing == kPeakbenchPartly) return kPeakbenchUnknown;
       std::vector<const char*> from;
       for (const Posted& posted : all)
         from.push_back(posted.bytes.data() + (what.call == Call::reduce_scatter ? own : 0));
-      return reduce(from, what.bytes, what.type, what.reduction, to) ? standing : Standing::unknown;
+      return reduce(from, what.bytes, what.type, what.reduction, to) ? standing : kPeakbenchUnknown;
     }
     const auto begin = what.call == Call::all_to_all ? own : 0;
     std::uint64_t at = 0;
@@ -167,11 +151,11 @@ void expect(Pending pending, std::uint64_t bytes, const Ticket& ticket) {
   const PeakbenchArrival arrival = {held,
                                     [](void* token, void* to, const PeakbenchUnsure* into) {
                                       Unsure unsure;
-                                      const auto standing = static_cast<Pending*>(token)->resolve(
+                                      const int standing = static_cast<Pending*>(token)->resolve(
                                           static_cast<char*>(to), unsure);
                                       for (const auto& [begin, end] : unsure)
                                         into->add(into->into, begin, end);
-                                      return as_values_say(standing);
+                                      return standing;
                                     },
                                     [](void* token) { delete static_cast<Pending*>(token); }};
   if (expect_value(held->what.to, bytes, arrival)) return;
@@ -189,7 +173,7 @@ Standing take(const void* from, std::uint64_t bytes, int type, std::string& out)
   out.resize(bytes);
   Unsure unsure;
   const auto standing = take_value(from, bytes, is_floating(type), out.data(), unsure);
-  if (standing == Standing::partly) append(unsure, out);
+  if (standing == kPeakbenchPartly) append(unsure, out);
   return standing;
 }
 
@@ -205,14 +189,14 @@ int run_together(const CommunicatorPtr& self, const Collective& what, std::uint6
   const auto given = given_bytes(*self, what), received = received_bytes(*self, what);
   const bool moves = travels(std::max(given, received), what.type);
   std::string bytes;
-  Standing standing = Standing::unknown;
+  Standing standing = kPeakbenchUnknown;
   if (moves && gives(*self, what)) standing = take(what.from, given, what.type, bytes);
   const auto sequence = self->post(what.call, what.root, what.type, given, standing, bytes);
   const bool of_one = what.call == Call::broadcast;
   const Ticket ticket{self->id(), of_one ? what.root : -1, sequence};
   enqueue(stream, ticket);
   if (!receives(*self, what)) return self->error();
-  const bool hopeless = gives(*self, what) && standing == Standing::unknown;
+  const bool hopeless = gives(*self, what) && standing == kPeakbenchUnknown;
   if (!moves || hopeless) {
     forget_value(what.to, received);
   } else {
@@ -272,7 +256,7 @@ int send(const CommunicatorPtr& self, const void* from, std::uint64_t bytes, int
   mark_work(stream);
   if (self->alone()) return kSuccess;
   std::string data;
-  const auto standing = travels(bytes, type) ? take(from, bytes, type, data) : Standing::unknown;
+  const auto standing = travels(bytes, type) ? take(from, bytes, type, data) : kPeakbenchUnknown;
   self->post(Call::send, peer, type, bytes, standing, data);
   return self->error();
 }
@@ -305,7 +289,7 @@ int split(const CommunicatorPtr& parent, int color, int key, CommunicatorPtr& ou
   if (parent->alone()) return split_alone(*parent, color, key, out);
   const int own[2] = {color, key};
   const std::string said(reinterpret_cast<const char*>(own), sizeof own);
-  const auto sequence = parent->post(Call::split, -1, 0, sizeof own, Standing::known, said);
+  const auto sequence = parent->post(Call::split, -1, 0, sizeof own, kPeakbenchKnown, said);
   std::vector<Member> members;
   int rank_there = -1;
   for (int rank = 0; rank < parent->ranks(); ++rank) {
