@@ -222,13 +222,7 @@ class Judge {
   }
 
   void timing(const Ledger& ledger) {
-    std::vector<std::string> conditions;
-    for_each_row(ledger.done_reads,
-                 [&](const LedgerPlace& row) { conditions.push_back(done_text(row)); });
-    for_each_row(ledger.elapsed_reads,
-                 [&](const LedgerPlace& row) { conditions.push_back(elapsed_text(row)); });
-    for_each_row(ledger.profiles,
-                 [&](const LedgerPlace& row) { conditions.push_back(profile_text(row)); });
+    auto conditions = timing_conditions(ledger);
     if (auto blocks = blocks_in_question(ledger, request_.streams); !blocks.empty())
       conditions.push_back(std::move(blocks));
     if (!conditions.empty() && request_.streams == Streams::at_once && !request_.of_case)

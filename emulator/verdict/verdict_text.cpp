@@ -11,10 +11,20 @@
 namespace peakbench::emulator {
 namespace {
 
-std::string where(const LedgerReadBack& row) {
-  const char* name = row.operation[0] ? row.operation : row.function;
+std::string where(const char* name, const char* place) {
   if (!name[0]) return "more places than the record has room for";
-  return row.place[0] ? fmt::format("{} at {}", name, row.place) : name;
+  return place[0] ? fmt::format("{} at {}", name, place) : name;
+}
+
+std::string where(const LedgerReadBack& row) {
+  return where(row.operation[0] ? row.operation : row.function, row.place);
+}
+
+std::string where(const LedgerPlace& row) { return where(row.function, row.place); }
+
+// "1 time", "2 times"
+std::string counted(std::uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string what_was_read(ReadKind kind) {
@@ -47,39 +57,27 @@ std::vector<const LedgerReadBack*> unknown_reads(const Ledger& ledger) {
 }
 
 std::string text_of(const LedgerReadBack& row) {
-  const auto calls = unknown_calls(row);
-  return fmt::format("{} read {} ({} time{})", where(row), what_was_read(row.kind), calls,
-                     calls == 1 ? "" : "s");
+  return fmt::format("{} read {} ({})", where(row), what_was_read(row.kind),
+                     counted(unknown_calls(row), "time"));
 }
 
-namespace {
-
-std::string times_text(std::uint64_t calls) {
-  return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
-}
-
-std::string where(const LedgerPlace& row) {
-  if (!row.function[0]) return "more places than the record has room for";
-  return row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
-}
-
-}  // namespace
-
-std::string done_text(const LedgerPlace& row) {
-  return fmt::format(
-      "{} read whether work is done that the host had not waited for ({}): when a card is done "
-      "depends on how fast it is",
-      where(row), times_text(row.calls));
-}
-
-std::string profile_text(const LedgerPlace& row) {
-  return fmt::format("{} profiled the card: no emulated card has times, so its device times are 0",
-                     where(row));
-}
-
-std::string elapsed_text(const LedgerPlace& row) {
-  return fmt::format("{} read how long work took ({}): no emulated card has times", where(row),
-                     times_text(row.calls));
+std::vector<std::string> timing_conditions(const Ledger& ledger) {
+  std::vector<std::string> conditions;
+  for_each_row(ledger.done_reads, [&](const LedgerPlace& row) {
+    conditions.push_back(fmt::format(
+        "{} read whether work is done that the host had not waited for ({}): when a card is done "
+        "depends on how fast it is",
+        where(row), counted(row.calls, "time")));
+  });
+  for_each_row(ledger.elapsed_reads, [&](const LedgerPlace& row) {
+    conditions.push_back(fmt::format("{} read how long work took ({}): no emulated card has times",
+                                     where(row), counted(row.calls, "time")));
+  });
+  for_each_row(ledger.profiles, [&](const LedgerPlace& row) {
+    conditions.push_back(fmt::format(
+        "{} profiled the card: no emulated card has times, so its device times are 0", where(row)));
+  });
+  return conditions;
 }
 
 namespace {
@@ -116,23 +114,14 @@ std::string pinned_in_question(const Ledger& ledger, Streams streams) {
 
 namespace {
 
-std::string so_often(std::uint64_t calls) {
-  return fmt::format("{} time{}", calls, calls == 1 ? "" : "s");
-}
-
-std::string place_of(const LedgerPlace& row) {
-  if (!row.function[0]) return "more places than the record has room for";
-  return row.place[0] ? fmt::format("{} at {}", row.function, row.place) : row.function;
-}
-
 // aten::empty, which asked for 30.000 GiB after 12 kernel launches; aten::add, ...
 std::string who_asked(const LedgerPlaces& places) {
   std::string text;
   for_each_row(places, [&](const LedgerPlace& row) {
     text += text.empty() ? "" : "; ";
-    text += row.function[0] ? fmt::format("{} asked for {} after {} kernel launches", place_of(row),
+    text += row.function[0] ? fmt::format("{} asked for {} after {} kernel launches", where(row),
                                           size_text(row.largest_bytes), row.kernel_launches)
-                            : place_of(row);
+                            : where(row);
   });
   return text;
 }
@@ -143,14 +132,14 @@ std::string refusals(const Ledger& ledger, unsigned index) {
   const auto who = asked.empty() ? "" : fmt::format(" ({})", asked);
   if (!are_counts_known(ledger, device))
     return fmt::format("memory of cuda:{} was refused {}, and the program went on{}", index,
-                       so_often(device.refused_allocations), who);
+                       counted(device.refused_allocations, "time"), who);
   if (!device.out_of_memory_calls)
     return fmt::format(
         "memory of cuda:{} was refused {}, and PyTorch gave back what it kept{}: how much it "
         "reserves depends on what the CUDA context leaves",
-        index, so_often(device.refused_allocations), who);
+        index, counted(device.refused_allocations, "time"), who);
   return fmt::format("cuda:{} ran out of memory {}, and the program went on{}", index,
-                     so_often(device.out_of_memory_calls), who);
+                     counted(device.out_of_memory_calls, "time"), who);
 }
 
 }  // namespace
@@ -160,8 +149,8 @@ std::string free_memory_text(const LedgerPlace& row, std::uint64_t context_bytes
                            ? fmt::format("for which {} are set aside", size_text(context_bytes))
                            : std::string("which is in no figure");
   return fmt::format(
-      "{} read how much memory is free ({}): a card has less by its CUDA context, {}",
-      place_of(row), so_often(row.calls), context);
+      "{} read how much memory is free ({}): a card has less by its CUDA context, {}", where(row),
+      counted(row.calls, "time"), context);
 }
 
 std::vector<std::string> survived_refusals(const Ledger& ledger) {
@@ -224,12 +213,12 @@ std::vector<MissingWorkspace> missing_workspaces(
 }
 
 std::string text_of(const MissingWorkspace& workspace) {
-  const auto calls = fmt::format("{} call{}", workspace.calls, workspace.calls == 1 ? "" : "s");
+  const auto calls = counted(workspace.calls, "call");
   constexpr const char* kWhy = "scratch memory whose size NVIDIA's library chooses, counted as 0";
   if (!workspace.room_bytes) return fmt::format("{} ({}): {}", workspace.what, calls, kWhy);
-  const auto where = workspace.operation.empty() ? calls : workspace.operation + ", " + calls;
+  const auto about = workspace.operation.empty() ? calls : workspace.operation + ", " + calls;
   return fmt::format("exact unless one {} exceeds {} ({}): {}", workspace.what,
-                     size_text(*workspace.room_bytes), where, kWhy);
+                     size_text(*workspace.room_bytes), about, kWhy);
 }
 
 namespace {

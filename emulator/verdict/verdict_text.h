@@ -20,10 +20,8 @@ std::string text_of(const LedgerReadBack& row);
 
 // What of a program's figures depends on how fast a card is.
 
-// Conditions: where the program asked whether work is done, and how long it took.
-std::string done_text(const LedgerPlace& row);
-std::string elapsed_text(const LedgerPlace& row);
-std::string profile_text(const LedgerPlace& row);
+// Conditions: where the program asked whether work is done, how long it took, and for a profile.
+std::vector<std::string> timing_conditions(const Ledger& ledger);
 
 // Blocks of the card that wait for a stream, a condition: empty where there were none.
 std::string blocks_in_question(const Ledger& ledger, Streams streams);
