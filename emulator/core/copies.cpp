@@ -170,11 +170,55 @@ Outcome copy_locked(State& s, char* to, const char* from, std::uint64_t bytes) {
   return outcome;
 }
 
-// Whoever knows values is asked first. Both without the lock: values are computed by PyTorch's
-// operators, and finding names for the call stack may load libraries.
-void enter_copy(State& s, void* to, const void* from, std::uint64_t bytes, Outcome outcome) {
-  const auto kind = ask_reader(to, from, bytes, outcome.answer);
-  enter_read_back(*s.ledger, bytes, outcome.answer, kind);
+// What is copied: see asked_copy_of_rows.
+struct Rows {
+  const char* what;  // the call, in words
+  void* to;
+  std::uint64_t to_pitch;
+  const void* from;
+  std::uint64_t from_pitch, width, height;
+  DeviceEnds ends;
+
+  char* target(std::uint64_t row) const { return static_cast<char*>(to) + row * to_pitch; }
+  const char* source(std::uint64_t row) const {
+    return static_cast<const char*>(from) + row * from_pitch;
+  }
+};
+
+Rows one_row(void* to, const void* from, std::uint64_t bytes, DeviceEnds ends) {
+  return {"a copy", to, bytes, from, bytes, bytes, 1, ends};
+}
+
+MemoryResult copy(const Rows& rows) {
+  if (!rows.width || !rows.height) return MemoryResult::ok;
+  if (!rows.to || !rows.from || rows.to_pitch < rows.width || rows.from_pitch < rows.width)
+    return MemoryResult::invalid_value;
+  State& s = state();
+  Outcome all;
+  Fit fits = Fit::whole;
+  {
+    std::lock_guard lock(s.mutex);
+    for (std::uint64_t row = 0; row < rows.height && fits == Fit::whole; ++row)
+      fits = fit(s, rows.target(row), rows.source(row), rows.width, rows.ends);
+    for (std::uint64_t row = 0; row < rows.height && fits == Fit::whole; ++row) {
+      const Outcome one = copy_locked(s, rows.target(row), rows.source(row), rows.width);
+      all.read_back |= one.read_back;
+      all.answer = std::max(all.answer, one.answer);
+    }
+  }
+  if (fits != Fit::whole) return misfit(rows.what, fits);
+  if (!all.read_back) return MemoryResult::ok;
+  // Whoever knows values is asked first. Both without the lock: values are computed by PyTorch's
+  // operators, and finding names for the call stack may load libraries.
+  Answer answers = Answer::kept;
+  auto kind = ReadKind::bytes;
+  for (std::uint64_t row = 0; row < rows.height; ++row) {
+    Answer answer = all.answer;
+    kind = ask_reader(rows.target(row), rows.source(row), rows.width, answer);
+    answers = std::max(answers, answer);
+  }
+  enter_read_back(*s.ledger, rows.width * rows.height, answers, kind);
+  return MemoryResult::ok;
 }
 
 }  // namespace
@@ -190,56 +234,8 @@ bool is_whole(const void* address, std::uint64_t bytes, const char* call) {
   return fits == Fit::whole;
 }
 
-MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes, DeviceEnds ends) {
-  if (!bytes) return MemoryResult::ok;
-  if (!to || !from) return MemoryResult::invalid_value;
-  State& s = state();
-  Outcome outcome;
-  Fit fits;
-  {
-    std::lock_guard lock(s.mutex);
-    fits = fit(s, to, from, bytes, ends);
-    if (fits == Fit::whole)
-      outcome = copy_locked(s, static_cast<char*>(to), static_cast<const char*>(from), bytes);
-  }
-  if (fits != Fit::whole) return misfit("a copy", fits);
-  if (outcome.read_back) enter_copy(s, to, from, bytes, outcome);
-  return MemoryResult::ok;
-}
-
-MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from, std::uint64_t from_pitch,
-                       std::uint64_t width, std::uint64_t height, DeviceEnds ends) {
-  if (!width || !height) return MemoryResult::ok;
-  if (!to || !from || to_pitch < width || from_pitch < width) return MemoryResult::invalid_value;
-  State& s = state();
-  Outcome all;
-  Answer answers = Answer::kept;
-  Fit fits = Fit::whole;
-  {
-    std::lock_guard lock(s.mutex);
-    for (std::uint64_t row = 0; row < height && fits == Fit::whole; ++row) {
-      fits = fit(s, static_cast<char*>(to) + row * to_pitch,
-                 static_cast<const char*>(from) + row * from_pitch, width, ends);
-    }
-    for (std::uint64_t row = 0; row < height && fits == Fit::whole; ++row) {
-      const Outcome one = copy_locked(s, static_cast<char*>(to) + row * to_pitch,
-                                      static_cast<const char*>(from) + row * from_pitch, width);
-      all.read_back |= one.read_back;
-      all.answer = std::max(all.answer, one.answer);
-    }
-  }
-  if (fits != Fit::whole) return misfit("a copy of rows", fits);
-  if (all.read_back) {
-    auto kind = ReadKind::bytes;
-    for (std::uint64_t row = 0; row < height; ++row) {
-      Answer answer = all.answer;
-      kind = ask_reader(static_cast<char*>(to) + row * to_pitch,
-                        static_cast<const char*>(from) + row * from_pitch, width, answer);
-      answers = std::max(answers, answer);
-    }
-    enter_read_back(*s.ledger, width * height, answers, kind);
-  }
-  return MemoryResult::ok;
+MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes) {
+  return copy(one_row(to, from, bytes, {}));
 }
 
 namespace {
@@ -257,8 +253,6 @@ void fill_locked(State& s, char* to, std::uint32_t value, unsigned element_bytes
   }
 }
 
-}  // namespace
-
 MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,
                         std::uint64_t count) {
   if (!count) return MemoryResult::ok;
@@ -275,8 +269,6 @@ MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,
   }
   return fits == Fit::whole ? MemoryResult::ok : misfit("a fill", fits);
 }
-
-namespace {
 
 bool is_on_device(const void* address) {
   const auto kind = find_place(address).kind;
@@ -306,27 +298,27 @@ std::string repeated(std::uint32_t value, unsigned element_bytes, std::uint64_t 
   return out;
 }
 
+MemoryResult asked(const CopyCall& call, const Rows& rows) {
+  if (is_left_to_replay(call, rows.to)) return MemoryResult::ok;
+  const auto result = copy(rows);
+  if (result != MemoryResult::ok || !rows.width || !rows.height || !is_programs_own(call, rows.to))
+    return result;
+  for (std::uint64_t row = 0; row < rows.height; ++row)
+    follow_copy(rows.target(row), rows.source(row), rows.width);
+  return result;
+}
+
 }  // namespace
 
 MemoryResult asked_copy(const CopyCall& call, void* to, const void* from, std::uint64_t bytes,
                         DeviceEnds ends) {
-  if (is_left_to_replay(call, to)) return MemoryResult::ok;
-  const auto result = copy_bytes(to, from, bytes, ends);
-  if (result == MemoryResult::ok && bytes && is_programs_own(call, to))
-    follow_copy(to, from, bytes);
-  return result;
+  return asked(call, one_row(to, from, bytes, ends));
 }
 
 MemoryResult asked_copy_of_rows(const CopyCall& call, void* to, std::uint64_t to_pitch,
                                 const void* from, std::uint64_t from_pitch, std::uint64_t width,
                                 std::uint64_t height, DeviceEnds ends) {
-  if (is_left_to_replay(call, to)) return MemoryResult::ok;
-  const auto result = copy_rows(to, to_pitch, from, from_pitch, width, height, ends);
-  if (result != MemoryResult::ok || !width || !height || !is_programs_own(call, to)) return result;
-  for (std::uint64_t row = 0; row < height; ++row)
-    follow_copy(static_cast<char*>(to) + row * to_pitch,
-                static_cast<const char*>(from) + row * from_pitch, width);
-  return result;
+  return asked(call, {"a copy of rows", to, to_pitch, from, from_pitch, width, height, ends});
 }
 
 MemoryResult asked_fill(const CopyCall& call, void* to, std::uint32_t value, unsigned element_bytes,

@@ -18,15 +18,7 @@ struct DeviceEnds {
 // Copies whatever is on either side: bytes are kept in small device allocations and on the host.
 // Reading device memory to the host enters the ledger with its caller; what no copy had put there
 // reads as zeros.
-PEAKBENCH_EMULATOR_API MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes,
-                                               DeviceEnds ends = {});
-// Rows of `width` bytes, `height` of them, each side with its own distance between rows.
-PEAKBENCH_EMULATOR_API MemoryResult copy_rows(void* to, std::uint64_t to_pitch, const void* from,
-                                              std::uint64_t from_pitch, std::uint64_t width,
-                                              std::uint64_t height, DeviceEnds ends = {});
-// `count` elements of `element_bytes` (1, 2 or 4).
-PEAKBENCH_EMULATOR_API MemoryResult fill_bytes(void* to, std::uint32_t value,
-                                               unsigned element_bytes, std::uint64_t count);
+PEAKBENCH_EMULATOR_API MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes);
 
 // Copies and fills as the entry points of the runtime and the driver are asked for them. What
 // PyTorch's own libraries write, its operators say; of what others write, whoever computes values
@@ -39,11 +31,13 @@ struct CopyCall {
 
 PEAKBENCH_EMULATOR_API MemoryResult asked_copy(const CopyCall& call, void* to, const void* from,
                                                std::uint64_t bytes, DeviceEnds ends = {});
+// Rows of `width` bytes, `height` of them, each side with its own distance between rows.
 PEAKBENCH_EMULATOR_API MemoryResult asked_copy_of_rows(const CopyCall& call, void* to,
                                                        std::uint64_t to_pitch, const void* from,
                                                        std::uint64_t from_pitch,
                                                        std::uint64_t width, std::uint64_t height,
                                                        DeviceEnds ends = {});
+// `count` elements of `element_bytes` (1, 2 or 4).
 PEAKBENCH_EMULATOR_API MemoryResult asked_fill(const CopyCall& call, void* to, std::uint32_t value,
                                                unsigned element_bytes, std::uint64_t count);
 
