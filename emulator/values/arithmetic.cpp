@@ -130,9 +130,8 @@ constexpr Arithmetic kUnknown = {"", otherwise, nobody_knows};
 
 }  // namespace
 
-const Arithmetic& arithmetic_of(std::string_view name) {
-  if (name.ends_with('_')) name.remove_suffix(1);
-  const auto* found = std::ranges::find(kKnown, name, &Arithmetic::name);
+const Arithmetic& arithmetic_of(std::string_view plain_name) {
+  const auto* found = std::ranges::find(kKnown, plain_name, &Arithmetic::name);
   return found == kKnown.end() ? kUnknown : *found;
 }
 

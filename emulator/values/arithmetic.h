@@ -36,7 +36,7 @@ struct Arithmetic {
   Follows follows;
 };
 
-const Arithmetic& arithmetic_of(std::string_view name);
+const Arithmetic& arithmetic_of(std::string_view plain_name);
 
 // What can be said of numbers of which each lies between two others.
 

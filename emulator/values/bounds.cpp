@@ -39,9 +39,10 @@ struct Moving {  // an input, or what a target held before, that is not the same
 class Bounds {
  public:
   Bounds(const Node& node, Evaluation& got)
-      : node_(node), got_(got), what_(arithmetic_of(node.op->name)), found_(node.outputs.size()) {
-    name_ = node.op->name;
-    if (name_.ends_with('_')) name_.remove_suffix(1);
+      : node_(node),
+        got_(got),
+        what_(arithmetic_of(node.op->plain_name)),
+        found_(node.outputs.size()) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       add_moving(i, false, node.inputs[i].value.get(), node.inputs[i].view.dtype);
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
@@ -73,15 +74,15 @@ class Bounds {
   // What its arguments say of how it rounds.
   void look_at_call() {
     const auto number = [&](std::string_view argument) {
-      const auto* value = argument_of(node_, got_.arguments, argument);
+      const auto* value = argument_of(*node_.op, got_.arguments, argument);
       return value && value->isScalar() ? value->toScalar().toDouble() : 1.0;
     };
-    const auto* accumulates = argument_of(node_, got_.arguments, "accumulate");
+    const auto* accumulates = argument_of(*node_.op, got_.arguments, "accumulate");
     if (what_.rounds == Rounds::own_sums && accumulates && accumulates->isBool() &&
         !accumulates->toBool())
       what_ = {what_.name, Rounds::alike, Follows::rising};
     const bool scales = number("alpha") != 1 && (adds() || number("alpha") != -1);
-    const bool to_decimals = argument_of(node_, got_.arguments, "decimals") != nullptr;
+    const bool to_decimals = argument_of(*node_.op, got_.arguments, "decimals") != nullptr;
     const bool is_half_line =
         name_ == "aten::linspace" && c10::isReducedFloatingType(output(0).scalar_type());
     // x * x on both.
@@ -193,15 +194,15 @@ class Bounds {
     if (name_ != "aten::mean") return evaluate_widely(node_, make);
     const at::Tensor numbers =
         make(first(Side::low).to(at::kDouble), first(Side::high).to(at::kDouble));
-    const auto* dim = argument_of(node_, got_.arguments, "dim");
+    const auto* dim = argument_of(*node_.op, got_.arguments, "dim");
     if (!dim || dim->isNone()) return {numbers.sum().view_as(output(0))};
-    const bool keeps = argument_of(node_, got_.arguments, "keepdim")->toBool();
+    const bool keeps = argument_of(*node_.op, got_.arguments, "keepdim")->toBool();
     return {numbers.sum(dim->toIntVector(), keeps).view_as(output(0))};
   }
 
   void set_share(std::size_t i, const at::Tensor& wide) {
     if (first(Side::data).dim() == 0 || wide.numel() == 0) return leave_open(i);
-    const auto dim = argument_of(node_, got_.arguments, "dim")->toInt();
+    const auto dim = argument_of(*node_.op, got_.arguments, "dim")->toInt();
     const auto [low, high] =
         shares_between(wide, {first(Side::low), first(Side::high)}, dim,
                        name_ == "aten::_log_softmax", node_.outputs[i].view.dtype);
@@ -414,7 +415,7 @@ class Bounds {
 
   bool keeps_order() const {
     at::Tensor data = first(Side::data), low = first(Side::low), high = first(Side::high);
-    const auto* dim = argument_of(node_, got_.arguments, "dim");
+    const auto* dim = argument_of(*node_.op, got_.arguments, "dim");
     if (dim && dim->isInt()) return is_order_decided(data, {low, high}, dim->toInt(), name_);
     return is_order_decided(data.flatten(), {low.flatten(), high.flatten()}, 0, name_);
   }
@@ -422,7 +423,7 @@ class Bounds {
   const Node& node_;
   Evaluation& got_;
   Arithmetic what_;
-  std::string_view name_;
+  const std::string& name_ = node_.op->plain_name;
   std::vector<Moving> moving_;
   Choices by_;
   std::vector<Rounded> found_;

@@ -39,7 +39,7 @@ at::Tensor divided(const at::Tensor& self, const at::Tensor& divisor, bool trunc
 // one bit of precision compared to computing the division." False for another division.
 bool divide(const Node& node, Stack& stack) {
   if (!stack[0].isTensor() || !is_number_of_host(node, stack)) return false;
-  const auto* mode = argument_of(node, stack, "rounding_mode");
+  const auto* mode = argument_of(*node.op, stack, "rounding_mode");
   const bool rounds = mode && mode->isString();
   const at::Tensor self = stack[0].toTensor();
   if (rounds && (mode->toStringRef() != "trunc" || !c10::isFloatingType(self.scalar_type())))
@@ -48,7 +48,7 @@ bool divide(const Node& node, Stack& stack) {
       stack[1].isTensor() ? stack[1].toTensor() : at::scalar_tensor(stack[1].toScalar());
   at::Tensor result = divided(self, divisor, rounds);
   if (!result.defined()) return false;
-  const auto* out = argument_of(node, stack, "out");
+  const auto* out = argument_of(*node.op, stack, "out");
   if (node.op->mutates) result = (out ? out->toTensor() : self).copy_(result);
   stack.assign(1, result);
   return true;
@@ -80,8 +80,8 @@ at::Tensor line_of(const c10::Scalar& start, const c10::Scalar& end, std::int64_
 // arange and linspace into `out`, of numbers whose products are added in one step. Those of a
 // linspace of integers are in float, and cut off.
 bool step_evenly(const Node& node, Stack& stack, bool is_line) {
-  const auto* out = argument_of(node, stack, "out");
-  const auto* step = argument_of(node, stack, "step");
+  const auto* out = argument_of(*node.op, stack, "out");
+  const auto* step = argument_of(*node.op, stack, "step");
   if (!out || !(is_line || step) || !stack[0].isScalar() || !stack[1].isScalar()) return false;
   const at::Tensor target = out->toTensor();
   const auto dtype = target.scalar_type();
@@ -105,8 +105,7 @@ bool step_evenly(const Node& node, Stack& stack, bool is_line) {
 }  // namespace
 
 bool call_as_a_card(const Node& node, Stack& stack) {
-  std::string_view name = node.op->name;
-  if (name.ends_with('_')) name.remove_suffix(1);
+  const std::string& name = node.op->plain_name;
   if (name == "aten::div") return divide(node, stack);
   const bool is_line = name == "aten::linspace";
   return (is_line || name == "aten::arange") && step_evenly(node, stack, is_line);
@@ -177,7 +176,7 @@ bool converts_beyond_range(const Node& node, const Stack& arguments) {
   if (node.op->name == "aten::_foreach_copy_") return copies_lists_beyond_range(node, arguments);
   // Sums and the like convert before they add.
   if (!arguments[0].isTensor() || !is_of_card(node, 0, -1)) return false;
-  const auto* dtype = argument_of(node, arguments, "dtype");
+  const auto* dtype = argument_of(*node.op, arguments, "dtype");
   return !node.op->takes_shape && dtype && dtype->isInt() &&
          any_beyond(arguments[0].toTensor(), static_cast<at::ScalarType>(dtype->toInt()));
 }

@@ -50,13 +50,6 @@ constexpr auto kChecks = std::to_array<KernelCheck>({
 
 using Arguments = c10::ArrayRef<const c10::IValue>;
 
-const c10::IValue* named(const Operator& op, Arguments arguments, std::string_view name) {
-  const auto& schema = op.handle->schema().arguments();
-  const auto at = std::ranges::find(schema, name, &c10::Argument::name) - schema.begin();
-  const auto index = static_cast<std::size_t>(at);
-  return index < schema.size() && index < arguments.size() ? &arguments[index] : nullptr;
-}
-
 // A tensor's elements, where they are known; undefined where they are not. Call with the lock.
 at::Tensor known_elements(const at::Tensor& tensor, Choices& choices) {
   if (!is_plain(tensor) || tensor.numel() == 0) return {};
@@ -98,7 +91,7 @@ class Check {
       : op_(op), arguments_(arguments), first_(arguments[0].toTensor()) {}
 
   std::string wrong() {
-    const auto* looked_at = named(op_, arguments_, op_.check->argument);
+    const auto* looked_at = argument_of(op_, arguments_, op_.check->argument);
     if (!looked_at || !is_plain(first_)) return "";
     if (op_.check->bound == Bound::listed) return wrong_in_list(*looked_at);
     if (!looked_at->isTensor() || first_.numel() == 0) return "";
@@ -134,29 +127,29 @@ class Check {
       case Bound::image:
         return image();
       default:
-        return extent_of(first_, named(op_, arguments_, "dim")->toInt());
+        return extent_of(first_, argument_of(op_, arguments_, "dim")->toInt());
     }
   }
 
   std::int64_t image() const {
     std::int64_t elements = 1;
-    for (const std::int64_t size : named(op_, arguments_, "output_size")->toIntVector())
+    for (const std::int64_t size : argument_of(op_, arguments_, "output_size")->toIntVector())
       elements *= size;
     return elements;
   }
 
   std::optional<std::int64_t> ignored() const {
-    const auto* value = named(op_, arguments_, "ignore_index");
+    const auto* value = argument_of(op_, arguments_, "ignore_index");
     return value && value->isInt() ? std::optional(value->toInt()) : std::nullopt;
   }
 
   std::string message() const {
-    const auto* text = named(op_, arguments_, "assert_msg");
+    const auto* text = argument_of(op_, arguments_, "assert_msg");
     return text && text->isString() ? text->toStringRef() : "what it asserts is false";
   }
 
   std::string wrong_places(const at::Tensor& mask) const {
-    const auto values = named(op_, arguments_, "source")->toTensor().numel();
+    const auto values = argument_of(op_, arguments_, "source")->toTensor().numel();
     const auto places = mask.expand(first_.sizes()).sum().item<std::int64_t>();
     return places <= values
                ? ""
@@ -166,7 +159,7 @@ class Check {
   // Masks take the place of as many dimensions as they have. Sums are made by sorting, where the
   // host makes the check.
   std::string wrong_in_list(const c10::IValue& list) {
-    const auto* accumulate = named(op_, arguments_, "accumulate");
+    const auto* accumulate = argument_of(op_, arguments_, "accumulate");
     const bool writes = accumulate != nullptr;
     if (writes && (accumulate->toBool() || at::globalContext().deterministicAlgorithms()))
       return "";
@@ -198,9 +191,8 @@ class Check {
 
 }  // namespace
 
-const KernelCheck* kernel_check_of(std::string_view name) {
-  if (name.ends_with('_')) name.remove_suffix(1);
-  const auto* found = std::ranges::find(kChecks, name, &KernelCheck::name);
+const KernelCheck* kernel_check_of(std::string_view plain_name) {
+  const auto* found = std::ranges::find(kChecks, plain_name, &KernelCheck::name);
   return found == kChecks.end() ? nullptr : found;
 }
 

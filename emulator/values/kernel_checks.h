@@ -32,7 +32,7 @@ struct KernelCheck {
 };
 
 // Null where there is none.
-const KernelCheck* kernel_check_of(std::string_view name);
+const KernelCheck* kernel_check_of(std::string_view plain_name);
 
 // Makes the check where the numbers that it looks at are known: they are computed. One that fails
 // is told of. With no lock held.

@@ -142,9 +142,10 @@ Operator read(const at::RecordFunction& function) {
   op.handle = c10::Dispatcher::singleton().findSchema(*name);
   if (!op.handle) return op;
   op.name = name->name;
+  op.plain_name = op.name.substr(0, op.name.size() - (op.name.ends_with('_') ? 1 : 0));
   const auto& schema = op.handle->schema();
   read_arguments(schema, op);
-  op.check = kernel_check_of(op.name);
+  op.check = kernel_check_of(op.plain_name);
   op.reads_scalar = op.name == "aten::_local_scalar_dense";
   op.asks_truth = op.name == "aten::is_nonzero";
   op.shows = op.name == "aten::resolve_conj";
@@ -217,6 +218,15 @@ const Operator& operator_of(const at::RecordFunction& function) {
   if (!found) found = kept_operator(read(function));
   kept = {name, found};
   return *found;
+}
+
+const c10::IValue* argument_of(const Operator& op, std::span<const c10::IValue> arguments,
+                               std::string_view name) {
+  if (!op.handle) return nullptr;
+  const auto& schema = op.handle->schema().arguments();
+  const auto at = std::ranges::find(schema, name, &c10::Argument::name) - schema.begin();
+  const auto index = static_cast<std::size_t>(at);
+  return index < schema.size() && index < arguments.size() ? &arguments[index] : nullptr;
 }
 
 }  // namespace peakbench::values

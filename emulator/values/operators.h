@@ -6,7 +6,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "values/equivalents.h"
@@ -38,7 +40,8 @@ enum class IntegerBound : std::uint8_t {
 
 struct Operator {
   std::optional<c10::OperatorHandle> handle;
-  std::string name;         // aten::add, without the overload
+  std::string name;         // aten::add_, without the overload
+  std::string plain_name;   // aten::add: without a `_` at its end
   bool ignored = false;     // views, questions about tensors, and what changes no value
   bool direct = false;      // has a kernel of its own for CUDA: what it calls is a part of it
   bool computable = false;  // the CPU has a kernel, and calling it does nothing else
@@ -84,5 +87,9 @@ struct Operator {
 
 // Never null; lives as long as the thread.
 const Operator& operator_of(const at::RecordFunction& function);
+
+// Of a call's arguments, the one of this name; null where the operator has none.
+const c10::IValue* argument_of(const Operator& op, std::span<const c10::IValue> arguments,
+                               std::string_view name);
 
 }  // namespace peakbench::values

@@ -80,7 +80,7 @@ struct Result {
 };
 
 template <typename Visit>
-void for_each_tensor(const std::vector<c10::IValue>& results, Visit visit) {
+void for_each_result(const std::vector<c10::IValue>& results, Visit visit) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].isTensor()) {
       visit(results[i].toTensor(), static_cast<int>(i), -1);
@@ -106,7 +106,7 @@ std::vector<Result> results_to_record(const Call& call, const std::vector<c10::I
     if (!direct && Storages::all().find(base_of(tensor), bytes_of(tensor))) return;
     chosen.push_back({tensor, result, index, part});
   };
-  for_each_tensor(results, [&](const at::Tensor& tensor, int result, int index) {
+  for_each_result(results, [&](const at::Tensor& tensor, int result, int index) {
     choose(tensor, result, index, -1);
     int part = 0;
     for (const at::Tensor& one : parts_of(tensor)) choose(one, result, index, part++);
@@ -133,7 +133,7 @@ bool worth_recording(const Call& call, const std::vector<Result>& results) {
 
 void put_uniform_results(const Call& call, const std::vector<c10::IValue>& results) {
   const auto& elements = call.uniform->results;
-  for_each_tensor(results, [&](const at::Tensor& tensor, int result, int) {
+  for_each_result(results, [&](const at::Tensor& tensor, int result, int) {
     if (!has_storage(tensor) || !tensor.is_cuda()) return;
     const auto at = static_cast<std::size_t>(result);
     if (at < elements.size() && elements[at]) {
@@ -258,7 +258,7 @@ bool record_computed(Call& call, const std::vector<c10::IValue>& results) {
   }
   const auto node = call.node;
   if (node->op->uninitialised)
-    for_each_tensor(results, [](const at::Tensor& tensor, int, int) { add_to_collective(tensor); });
+    for_each_result(results, [](const at::Tensor& tensor, int, int) { add_to_collective(tensor); });
   const auto chosen = results_to_record(call, results);
   if (chosen.empty()) return false;
   if (record_pieces(call, chosen)) return false;

@@ -12,6 +12,8 @@
 namespace peakbench::values {
 namespace {
 
+using Found = std::vector<Unspecified>;
+
 constexpr const char* kVectorSigns = "the sign of vectors";
 constexpr const char* kEigenOrder = "the order of eigenvalues";
 constexpr const char* kPivots = "the choice of pivots";
@@ -37,38 +39,11 @@ constexpr auto kFactorisations = std::to_array<Factorisation>({
     {"aten::linalg_lu_factor_ex", 1, kPivots},
 });
 
-}  // namespace
-
-const c10::IValue* argument_of(const Node& node, const Stack& arguments, std::string_view name) {
-  if (!node.op->handle) return nullptr;
-  const auto& schema = node.op->handle->schema().arguments();
-  const auto at = std::ranges::find(schema, name, &c10::Argument::name) - schema.begin();
-  const auto index = static_cast<std::size_t>(at);
-  return index < schema.size() && index < arguments.size() ? &arguments[index] : nullptr;
-}
-
-void look_for_factors(std::string_view name, Found& found) {
+// Factorisations that are not unique.
+void look_for_factors(const Node& node, Found& found) {
   for (const Factorisation& one : kFactorisations)
-    if (one.name == name) found.push_back({one.result, one.what});
+    if (one.name == node.op->plain_name) found.push_back({one.result, one.what});
 }
-
-std::vector<Unspecified> unspecified_in(const Node& node, const Stack& arguments,
-                                        const Stack& results) {
-  Found found;
-  std::string_view name = node.op->name;
-  if (name.ends_with('_')) name.remove_suffix(1);
-  try {
-    look_for_factors(name, found);
-    look_for_ties(name, node, arguments, results, found);
-    look_for_duplicates(name, node, arguments, results, found);
-    look_for_rounding(name, node, arguments, found);
-  } catch (const std::exception&) {  // a kind of number that the CPU compares none of
-    found.push_back({-1, "which result it gives"});
-  }
-  return found;
-}
-
-namespace {
 
 constexpr const char* kKeyOrder = "the order of equal keys";
 constexpr const char* kUnsorted = "the order of what is taken";
@@ -88,8 +63,8 @@ bool has_equal_neighbours(const at::Tensor& sorted, std::int64_t dim) {
 bool is_set(const c10::IValue* value) { return value && value->isBool() && value->toBool(); }
 
 void look_at_sort(const Node& node, const Stack& arguments, const Stack& results, Found& found) {
-  if (is_set(argument_of(node, arguments, "stable"))) return;
-  const auto dim = argument_of(node, arguments, "dim")->toInt();
+  if (is_set(argument_of(*node.op, arguments, "stable"))) return;
+  const auto dim = argument_of(*node.op, arguments, "dim")->toInt();
   const at::Tensor& first = results.at(0).toTensor();
   if (results.size() > 1) {
     if (has_equal_neighbours(first, dim)) found.push_back({1, kKeyOrder});
@@ -102,11 +77,11 @@ void look_at_sort(const Node& node, const Stack& arguments, const Stack& results
 
 void look_at_topk(const Node& node, const Stack& arguments, Found& found) {
   const at::Tensor& values = arguments.at(0).toTensor();
-  const auto k = argument_of(node, arguments, "k")->toInt();
-  const auto dim = argument_of(node, arguments, "dim")->toInt();
-  const bool largest = is_set(argument_of(node, arguments, "largest"));
+  const auto k = argument_of(*node.op, arguments, "k")->toInt();
+  const auto dim = argument_of(*node.op, arguments, "dim")->toInt();
+  const bool largest = is_set(argument_of(*node.op, arguments, "largest"));
   if (values.dim() == 0 || k < 1) return;
-  const bool sorted = is_set(argument_of(node, arguments, "sorted"));
+  const bool sorted = is_set(argument_of(*node.op, arguments, "sorted"));
   if (!sorted && k > 1) found.push_back({-1, kUnsorted});
   const auto taken = std::get<0>(
       at::topk(values, std::min(k + 1, values.size(dim)), dim, largest, /*sorted=*/true));
@@ -137,31 +112,27 @@ bool has_several_modes(const at::Tensor& values, std::int64_t dim) {
   return run.eq(run.amax(-1, true)).sum(-1).gt(1).any().item<bool>();
 }
 
-void look_at_one(std::string_view name, const Node& node, const Stack& arguments,
-                 const Stack& results, Found& found) {
-  const auto* dim = argument_of(node, arguments, "dim");
+void look_at_one(const Node& node, const Stack& arguments, const Stack& results, Found& found) {
+  const auto* dim = argument_of(*node.op, arguments, "dim");
   if (!dim || !dim->isInt() || results.size() < 2) return;
   const at::Tensor& values = arguments.at(0).toTensor();
-  if (name == "aten::mode" && has_several_modes(values, dim->toInt()))
+  if (node.op->plain_name == "aten::mode" && has_several_modes(values, dim->toInt()))
     found.push_back({-1, kWhichEqual});
-  const bool keepdim = is_set(argument_of(node, arguments, "keepdim"));
+  const bool keepdim = is_set(argument_of(*node.op, arguments, "keepdim"));
   if (is_there_twice(values, results[0].toTensor(), dim->toInt(), keepdim))
     found.push_back({1, kWhichEqual});
 }
 
-}  // namespace
-
-void look_for_ties(std::string_view name, const Node& node, const Stack& arguments,
-                   const Stack& results, Found& found) {
+// Those that order or take equal values.
+void look_for_ties(const Node& node, const Stack& arguments, const Stack& results, Found& found) {
+  const std::string& name = node.op->plain_name;
   if (name == "aten::sort" || name == "aten::argsort")
     return look_at_sort(node, arguments, results, found);
   if (name == "aten::topk") return look_at_topk(node, arguments, found);
   if (name == "aten::median" || name == "aten::nanmedian" || name == "aten::kthvalue" ||
       name == "aten::mode")
-    look_at_one(name, node, arguments, results, found);
+    look_at_one(node, arguments, results, found);
 }
-
-namespace {
 
 constexpr const char* kWhichStays = "which value stays";
 
@@ -175,12 +146,12 @@ bool differ(const at::Tensor& there, const at::Tensor& put) {
 }
 
 at::Tensor tensor_named(const Node& node, const Stack& arguments, std::string_view name) {
-  const auto* value = argument_of(node, arguments, name);
+  const auto* value = argument_of(*node.op, arguments, name);
   return value && value->isTensor() ? value->toTensor() : at::Tensor();
 }
 
 bool accumulates(const Node& node, const Stack& arguments) {
-  const auto* value = argument_of(node, arguments, "accumulate");
+  const auto* value = argument_of(*node.op, arguments, "accumulate");
   return value && value->isBool() && value->toBool();
 }
 
@@ -188,24 +159,25 @@ bool accumulates(const Node& node, const Stack& arguments) {
 bool scatters_differently(const Node& node, const Stack& arguments, const at::Tensor& result) {
   const at::Tensor index = tensor_named(node, arguments, "index");
   at::Tensor src = tensor_named(node, arguments, "src");
-  if (!src.defined() || argument_of(node, arguments, "reduce") || index.numel() == 0) return false;
+  if (!src.defined() || argument_of(*node.op, arguments, "reduce") || index.numel() == 0)
+    return false;
   for (std::int64_t i = 0; i < index.dim() && i < src.dim(); ++i)
     src = src.narrow(i, 0, index.size(i));
-  return differ(result.gather(argument_of(node, arguments, "dim")->toInt(), index), src);
+  return differ(result.gather(argument_of(*node.op, arguments, "dim")->toInt(), index), src);
 }
 
 // index_copy(self, dim, index, source)
 bool copies_differently(const Node& node, const Stack& arguments, const at::Tensor& result) {
   const at::Tensor index = tensor_named(node, arguments, "index");
   if (index.numel() < 2 || result.dim() == 0) return false;
-  const auto dim = argument_of(node, arguments, "dim")->toInt();
+  const auto dim = argument_of(*node.op, arguments, "dim")->toInt();
   return differ(result.index_select(dim, index.reshape(-1)),
                 tensor_named(node, arguments, "source"));
 }
 
 // index_put(self, indices, values, accumulate)
 bool puts_differently(const Node& node, const Stack& arguments, const at::Tensor& result) {
-  const auto* indices = argument_of(node, arguments, "indices");
+  const auto* indices = argument_of(*node.op, arguments, "indices");
   const at::Tensor values = tensor_named(node, arguments, "values");
   if (!indices || !values.defined() || values.numel() < 2) return false;
   c10::List<std::optional<at::Tensor>> list;
@@ -231,8 +203,8 @@ bool unpools_differently(const Stack& arguments, const at::Tensor& result, std::
   return differ(result.flatten(-dims).gather(-1, indices.flatten(-dims)), self.flatten(-dims));
 }
 
-bool is_open(std::string_view name, const Node& node, const Stack& arguments,
-             const at::Tensor& result) {
+bool is_open(const Node& node, const Stack& arguments, const at::Tensor& result) {
+  const std::string& name = node.op->plain_name;
   if (name == "aten::scatter") return scatters_differently(node, arguments, result);
   if (name == "aten::index_copy") return copies_differently(node, arguments, result);
   if (name == "aten::max_unpool2d") return unpools_differently(arguments, result, 2);
@@ -243,15 +215,12 @@ bool is_open(std::string_view name, const Node& node, const Stack& arguments,
   return name == "aten::put" && takes_differently(node, arguments, result);
 }
 
-}  // namespace
-
-void look_for_duplicates(std::string_view name, const Node& node, const Stack& arguments,
-                         const Stack& results, Found& found) {
+// Those that put several values in one place.
+void look_for_duplicates(const Node& node, const Stack& arguments, const Stack& results,
+                         Found& found) {
   if (results.empty() || !results[0].isTensor()) return;
-  if (is_open(name, node, arguments, results[0].toTensor())) found.push_back({-1, kWhichStays});
+  if (is_open(node, arguments, results[0].toTensor())) found.push_back({-1, kWhichStays});
 }
-
-namespace {
 
 constexpr const char* kTf32 = "what TF32 rounds off";
 
@@ -288,7 +257,35 @@ bool has_more_bits(const at::Tensor& tensor) {
   return tensor.contiguous().view(at::kInt).bitwise_and(0x1FFF).ne(0).any().item<bool>();
 }
 
+// Products that may be computed in TF32.
+void look_for_rounding(const Node& node, const Stack& arguments, Found& found) {
+  if (!node.tf32) return;
+  const std::string& name = node.op->plain_name;
+  // What is added to a product is not rounded.
+  const bool adds = name.starts_with("aten::addmm") || name.starts_with("aten::baddbmm") ||
+                    name.starts_with("aten::addbmm") || name.starts_with("aten::_addmm");
+  bool rounds = false;
+  for (std::size_t i = adds ? 1 : 0; i < arguments.size(); ++i)
+    for_each_tensor(arguments[i],
+                    [&](const at::Tensor& tensor) { rounds |= has_more_bits(tensor); });
+  if (rounds) found.push_back({-1, kTf32});
+}
+
 }  // namespace
+
+std::vector<Unspecified> unspecified_in(const Node& node, const Stack& arguments,
+                                        const Stack& results) {
+  Found found;
+  try {
+    look_for_factors(node, found);
+    look_for_ties(node, arguments, results, found);
+    look_for_duplicates(node, arguments, results, found);
+    look_for_rounding(node, arguments, found);
+  } catch (const std::exception&) {  // a kind of number that the CPU compares none of
+    found.push_back({-1, "which result it gives"});
+  }
+  return found;
+}
 
 bool may_round_to_tf32(const Operator& op) {
   if (!peakbench_emulator_has_tf32()) return false;
@@ -299,19 +296,6 @@ bool may_round_to_tf32(const Operator& op) {
   if (begins_like_one(kConvolutions, op.name))
     return (context.userEnabledCuDNN() && allows(cudnn)) || allows(cublas);
   return op.name.starts_with(kRecurrentNames) && allows(cudnn);
-}
-
-void look_for_rounding(std::string_view name, const Node& node, const Stack& arguments,
-                       Found& found) {
-  if (!node.tf32) return;
-  // What is added to a product is not rounded.
-  const bool adds = name.starts_with("aten::addmm") || name.starts_with("aten::baddbmm") ||
-                    name.starts_with("aten::addbmm") || name.starts_with("aten::_addmm");
-  bool rounds = false;
-  for (std::size_t i = adds ? 1 : 0; i < arguments.size(); ++i)
-    for_each_tensor(arguments[i],
-                    [&](const at::Tensor& tensor) { rounds |= has_more_bits(tensor); });
-  if (rounds) found.push_back({-1, kTf32});
 }
 
 }  // namespace peakbench::values

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "values/operators.h"
@@ -21,23 +20,6 @@ using Stack = std::vector<c10::IValue>;
 // Of a call that was computed: what it was given, and what came of it.
 std::vector<Unspecified> unspecified_in(const Node& node, const Stack& arguments,
                                         const Stack& results);
-
-// The argument of this name; null where the operator has none.
-const c10::IValue* argument_of(const Node& node, const Stack& arguments, std::string_view name);
-
-// By kind of operator; `name` is the operator's, without a `_` at its end.
-using Found = std::vector<Unspecified>;
-// Those that order or take equal values: sort, topk, median, kthvalue, mode.
-void look_for_ties(std::string_view name, const Node& node, const Stack& arguments,
-                   const Stack& results, Found& found);
-// Those that put several values in one place.
-void look_for_duplicates(std::string_view name, const Node& node, const Stack& arguments,
-                         const Stack& results, Found& found);
-// Factorisations that are not unique.
-void look_for_factors(std::string_view name, Found& found);
-// Products that may be computed in TF32.
-void look_for_rounding(std::string_view name, const Node& node, const Stack& arguments,
-                       Found& found);
 
 // Products of float32 that a card may round to TF32.
 
