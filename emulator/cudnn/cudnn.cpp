@@ -120,9 +120,6 @@ PEAKBENCH_ENTRY int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, 
 // its plan needs as a workspace is known for attention on some cards (graph.h) and counts as
 // none otherwise: every run of such a plan is counted as one whose workspace is not modelled.
 
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::cudnn;
-
 namespace {
 
 int none(std::int64_t* count) { return give(count, std::int64_t{0}); }

@@ -1,5 +1,3 @@
-#include "driver/context.h"
-
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -10,7 +8,9 @@
 #include "core/machine.h"
 #include "driver/entry_points.h"
 
-namespace peakbench::emulator::driver {
+using namespace peakbench::emulator;
+using namespace peakbench::emulator::driver;
+
 namespace {
 
 using GetAttribute = int (*)(int*, int, int);
@@ -21,8 +21,7 @@ GetAttribute runtime_attribute() {
   return function;
 }
 
-}  // namespace
-
+// Attributes of a device, answered by the runtime's stand-in: the numbers are the same in both.
 CUresult device_attribute(int* out, CUdevice_attribute which, int device) {
   switch (which) {
     // The driver alone is asked these.
@@ -43,12 +42,9 @@ CUresult device_attribute(int* out, CUdevice_attribute which, int device) {
   return ask ? static_cast<CUresult>(ask(out, which, device)) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-}  // namespace peakbench::emulator::driver
+}  // namespace
 
 // Limits of a context, the same ones that the runtime names cudaLimit.
-
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::driver;
 
 PEAKBENCH_ENTRY CUresult cuCtxGetLimit(size_t* out, CUlimit limit) {
   return entry([&] {
@@ -64,9 +60,6 @@ PEAKBENCH_ENTRY CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
 
 // Initialisation, devices and contexts. A device has one context, its primary one, and it is always
 // there.
-
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::driver;
 
 namespace {
 

@@ -1,5 +1,3 @@
-#include "driver/modules.h"
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -9,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/cubin.h"
 #include "core/kernels.h"
 #include "driver/entry_points.h"
 
@@ -20,6 +19,11 @@ using namespace peakbench::emulator::driver;
 namespace {
 
 constexpr std::size_t kHeaderBytes = 64;  // of an ELF file, the largest that is looked at unasked
+
+struct Function {
+  std::optional<KernelFacts> facts;  // nullopt where its image could not be read
+  KernelSettings settings;
+};
 
 struct Loaded {
   std::mutex mutex;
@@ -71,17 +75,14 @@ int attribute(CUfunction_attribute which, const Function& function) {
   }
 }
 
-}  // namespace
-
-namespace peakbench::emulator::driver {
-
+// Nullopt for a handle that no module gave.
 std::optional<Function> function_of(CUfunction function) {
   const std::lock_guard lock(known().mutex);
   const auto found = known().functions.find(function);
   return found == known().functions.end() ? std::nullopt : std::optional(found->second);
 }
 
-}  // namespace peakbench::emulator::driver
+}  // namespace
 
 PEAKBENCH_ENTRY CUresult cuModuleLoad(CUmodule* out, const char* path) {
   std::ifstream file(path ? path : "", std::ios::binary);
@@ -193,9 +194,6 @@ PEAKBENCH_ENTRY CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* addre
 
 // Kernel launches through the driver: checked as the driver checks them, counted, not run. Triton
 // launches with cuLaunchKernelEx; its driver utilities and PyTorch's ask for occupancies.
-
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::driver;
 
 namespace {
 

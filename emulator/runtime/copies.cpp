@@ -1,11 +1,10 @@
-#include "runtime/copies.h"
+#include "core/copies.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
 
-#include "core/copies.h"
 #include "runtime/errors.h"
 
 // Variables of device code in the program, registered before main.
@@ -13,7 +12,6 @@
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::runtime;
 
-namespace peakbench::emulator::runtime {
 namespace {
 
 struct Symbol {
@@ -33,8 +31,7 @@ Symbols& symbols() {
   return *symbols;
 }
 
-}  // namespace
-
+// Address of a registered variable, allocated at the first question; null for an unknown one.
 void* symbol_address(const void* host_variable) {
   std::lock_guard lock(symbols().mutex);
   auto found = symbols().known.find(host_variable);
@@ -43,6 +40,7 @@ void* symbol_address(const void* host_variable) {
   return found->second.at;
 }
 
+// Whether an address lies in one that was asked for.
 bool is_symbol(const void* address) {
   std::lock_guard lock(symbols().mutex);
   return std::ranges::any_of(symbols().known, [&](const auto& one) {
@@ -57,7 +55,7 @@ std::size_t symbol_bytes(const void* host_variable) {
   return found == symbols().known.end() ? 0 : found->second.bytes;
 }
 
-}  // namespace peakbench::emulator::runtime
+}  // namespace
 
 PEAKBENCH_ENTRY void __cudaRegisterVar(void**, char* host_variable, char*, const char*, int,
                                        size_t bytes, int, int) {
@@ -83,9 +81,6 @@ PEAKBENCH_ENTRY cudaError_t cudaGetSymbolSize(size_t* out, const void* symbol) {
 
 // Copies and fills. Everything is done at once; which side is the device's is seen from the
 // addresses, whatever the caller says of the direction.
-
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::runtime;
 
 namespace {
 

@@ -148,8 +148,6 @@ PEAKBENCH_ENTRY cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
 // Entry points of the driver that are asked for by name.
 
-using namespace peakbench::emulator::runtime;
-
 namespace {
 
 // The stand-in of the driver sits beside this library; it is opened by its SONAME, which the

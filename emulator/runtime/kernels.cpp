@@ -1,12 +1,13 @@
-#include "runtime/kernels.h"
+#include "core/kernels.h"
 
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
-#include "core/kernels.h"
+#include "core/cubin.h"
 #include "runtime/errors.h"
 
 // The fat binaries of the program's libraries, read when somebody asks about one of their kernels:
@@ -66,9 +67,10 @@ const Registered* find(Registry& all, const void* host_function) {
   return nullptr;
 }
 
-}  // namespace
-
-namespace peakbench::emulator::runtime {
+struct ProgramKernel {
+  std::optional<KernelFacts> facts;  // nullopt where there is no machine code for the card
+  KernelSettings settings;
+};
 
 ProgramKernel kernel_of(const void* host_function) {
   Registry& all = registry();
@@ -91,7 +93,7 @@ void set(const void* host_function, const KernelSettings& settings) {
   all.settings[host_function] = settings;
 }
 
-}  // namespace peakbench::emulator::runtime
+}  // namespace
 
 // The prototypes of these are nvcc's own; no header of the runtime has them.
 PEAKBENCH_ENTRY void** __cudaRegisterFatBinary(const FatBinaryWrapper* wrapper) {
@@ -122,9 +124,6 @@ PEAKBENCH_ENTRY cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* funct
 }
 
 // What a program asks and sets of its kernels.
-
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::runtime;
 
 namespace {
 
@@ -198,9 +197,6 @@ PEAKBENCH_ENTRY cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* o
 }
 
 // Kernel launches: checked as the runtime checks them, counted, not run.
-
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::runtime;
 
 namespace {
 

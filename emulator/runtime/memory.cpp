@@ -162,9 +162,6 @@ PEAKBENCH_ENTRY cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLoc
 // in its process; who opens it gets addresses without the bytes, which are charged to their owner
 // alone: whoever reads there reads what is not known.
 
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::runtime;
-
 namespace {
 
 constexpr std::uint64_t kMagic = 0x4350494b42454150;

@@ -155,9 +155,6 @@ cudaError_t peakbench::emulator::runtime::elapsed_time(float* milliseconds, cuda
 
 // CUDA graphs: a capture counts the launches it would record, which is all that a graph is here.
 
-using namespace peakbench::emulator;
-using namespace peakbench::emulator::runtime;
-
 namespace {
 
 cudaStreamCaptureStatus status_of(const CaptureInfo& capture) {
