@@ -45,65 +45,46 @@ PEAKBENCH_ENTRY CUresult cuGetProcAddress_v2(const char* name, void** out, int, 
   return *out ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+namespace {
+
+struct ErrorText {
+  CUresult error;
+  const char* name;
+  const char* text;
+};
+
+constexpr const char* kOtherName = "CUDA_ERROR";
+constexpr ErrorText kErrors[] = {
+    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CUDA_ERROR_NOT_INITIALIZED, kOtherName, "initialization error"},
+    {CUDA_ERROR_NO_DEVICE, kOtherName, "no CUDA-capable device is detected"},
+    {CUDA_ERROR_INVALID_DEVICE, kOtherName, "invalid device ordinal"},
+    {CUDA_ERROR_INVALID_CONTEXT, kOtherName, "invalid device context"},
+    {CUDA_ERROR_INVALID_HANDLE, kOtherName, "invalid resource handle"},
+    {CUDA_ERROR_NOT_FOUND, kOtherName, "named symbol not found"},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+     "operation not supported (the emulated card does not do this)"},
+};
+
+ErrorText text_of(CUresult error) {
+  for (const ErrorText& known : kErrors)
+    if (known.error == error) return known;
+  return {error, kOtherName, "error of the emulated driver"};
+}
+
+}  // namespace
+
 PEAKBENCH_ENTRY CUresult cuGetErrorString(CUresult error, const char** out) {
   if (!out) return CUDA_ERROR_INVALID_VALUE;
-  switch (error) {
-    case CUDA_SUCCESS:
-      *out = "no error";
-      break;
-    case CUDA_ERROR_INVALID_VALUE:
-      *out = "invalid argument";
-      break;
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      *out = "out of memory";
-      break;
-    case CUDA_ERROR_NOT_INITIALIZED:
-      *out = "initialization error";
-      break;
-    case CUDA_ERROR_NO_DEVICE:
-      *out = "no CUDA-capable device is detected";
-      break;
-    case CUDA_ERROR_INVALID_DEVICE:
-      *out = "invalid device ordinal";
-      break;
-    case CUDA_ERROR_INVALID_CONTEXT:
-      *out = "invalid device context";
-      break;
-    case CUDA_ERROR_INVALID_HANDLE:
-      *out = "invalid resource handle";
-      break;
-    case CUDA_ERROR_NOT_FOUND:
-      *out = "named symbol not found";
-      break;
-    case CUDA_ERROR_NOT_SUPPORTED:
-      *out = "operation not supported (the emulated card does not do this)";
-      break;
-    default:
-      *out = "error of the emulated driver";
-      break;
-  }
+  *out = text_of(error).text;
   return CUDA_SUCCESS;
 }
 
 PEAKBENCH_ENTRY CUresult cuGetErrorName(CUresult error, const char** out) {
   if (!out) return CUDA_ERROR_INVALID_VALUE;
-  switch (error) {
-    case CUDA_SUCCESS:
-      *out = "CUDA_SUCCESS";
-      break;
-    case CUDA_ERROR_INVALID_VALUE:
-      *out = "CUDA_ERROR_INVALID_VALUE";
-      break;
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      *out = "CUDA_ERROR_OUT_OF_MEMORY";
-      break;
-    case CUDA_ERROR_NOT_SUPPORTED:
-      *out = "CUDA_ERROR_NOT_SUPPORTED";
-      break;
-    default:
-      *out = "CUDA_ERROR";
-      break;
-  }
+  *out = text_of(error).name;
   return CUDA_SUCCESS;
 }
 
