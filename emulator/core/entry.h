@@ -1,5 +1,9 @@
 #pragma once
 
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
 #include "core/api.h"
 #include "core/core.h"
 
@@ -22,6 +26,43 @@ inline int give_handle(void** out) {
   *out = new_handle();
   return kSuccess;
 }
+
+// What a library keeps of each handle that it gave out. Never destroyed: other threads may outlive
+// the end of the process.
+template <typename Record>
+class Handles {
+ public:
+  // `unknown`: the library's status for a handle that was never given out.
+  explicit Handles(int unknown) : unknown_(unknown) {}
+
+  int create(void** out, Record record = {}) {
+    if (const int status = give_handle(out); status != kSuccess) return status;
+    set(*out, std::move(record));
+    return kSuccess;
+  }
+  void set(void* handle, Record record) {
+    const std::lock_guard lock(mutex_);
+    known_[handle] = std::move(record);
+  }
+  int destroy(void* handle) {
+    const std::lock_guard lock(mutex_);
+    return known_.erase(handle) ? kSuccess : unknown_;
+  }
+  // Calls `work` with the handle's record.
+  template <typename Work>
+  int with(void* handle, Work&& work) {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(handle);
+    if (found == known_.end()) return unknown_;
+    work(found->second);
+    return kSuccess;
+  }
+
+ private:
+  const int unknown_;
+  std::mutex mutex_;
+  std::unordered_map<void*, Record> known_;
+};
 
 // For entry points that give a status a name: nobody chooses by it, and it is never no text at all.
 inline const char* status_text(int status, const char* error) {

@@ -1,6 +1,4 @@
-#include <cstdint>
-#include <mutex>
-#include <unordered_map>
+#include <cstddef>
 
 #include "core/entry.h"
 
@@ -20,24 +18,9 @@ struct Handle {
   void* stream = nullptr;
 };
 
-struct Handles {
-  std::mutex mutex;
-  std::unordered_map<void*, Handle> known;
-};
-
-Handles& handles() {
-  static auto* const handles = new Handles;
+Handles<Handle>& handles() {
+  static auto* const handles = new Handles<Handle>(kNotInitialized);
   return *handles;
-}
-
-// Calls `work` with the handle's record; "not initialized" for a handle that was never given out.
-template <typename Work>
-int with(void* handle, Work&& work) {
-  std::lock_guard lock(handles().mutex);
-  auto found = handles().known.find(handle);
-  if (found == handles().known.end()) return kNotInitialized;
-  work(found->second);
-  return kSuccess;
 }
 
 }  // namespace
@@ -45,37 +28,31 @@ int with(void* handle, Work&& work) {
 // A handle of its own for each call: PyTorch keeps a workspace for every handle and stream.
 PEAKBENCH_ENTRY int cublasCreate_v2(void** out) {
   if (machine_state() != MachineState::ready) return kNoDevice;
-  if (const int status = give_handle(out); status != kSuccess) return status;
-  std::lock_guard lock(handles().mutex);
-  handles().known[*out] = {};
-  return kSuccess;
+  return handles().create(out);
 }
 
-PEAKBENCH_ENTRY int cublasDestroy_v2(void* handle) {
-  std::lock_guard lock(handles().mutex);
-  return handles().known.erase(handle) ? kSuccess : kNotInitialized;
-}
+PEAKBENCH_ENTRY int cublasDestroy_v2(void* handle) { return handles().destroy(handle); }
 
 PEAKBENCH_ENTRY int cublasSetMathMode(void* handle, int mode) {
-  return with(handle, [&](Handle& known) { known.math_mode = mode; });
+  return handles().with(handle, [&](Handle& known) { known.math_mode = mode; });
 }
 PEAKBENCH_ENTRY int cublasGetMathMode(void* handle, int* mode) {
-  return with(handle, [&](Handle& known) { *mode = known.math_mode; });
+  return handles().with(handle, [&](Handle& known) { *mode = known.math_mode; });
 }
 PEAKBENCH_ENTRY int cublasSetPointerMode_v2(void* handle, int mode) {
-  return with(handle, [&](Handle& known) { known.pointer_mode = mode; });
+  return handles().with(handle, [&](Handle& known) { known.pointer_mode = mode; });
 }
 PEAKBENCH_ENTRY int cublasGetPointerMode_v2(void* handle, int* mode) {
-  return with(handle, [&](Handle& known) { *mode = known.pointer_mode; });
+  return handles().with(handle, [&](Handle& known) { *mode = known.pointer_mode; });
 }
 PEAKBENCH_ENTRY int cublasSetStream_v2(void* handle, void* stream) {
-  return with(handle, [&](Handle& known) { known.stream = stream; });
+  return handles().with(handle, [&](Handle& known) { known.stream = stream; });
 }
 PEAKBENCH_ENTRY int cublasGetStream_v2(void* handle, void** stream) {
-  return with(handle, [&](Handle& known) { *stream = known.stream; });
+  return handles().with(handle, [&](Handle& known) { *stream = known.stream; });
 }
 PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void* workspace, std::size_t) {
-  const int status = with(handle, [](Handle&) {});
+  const int status = handles().with(handle, [](Handle&) {});
   if (status == kSuccess) tell_of_workspace(workspace, "cuBLAS");
   return status;
 }
@@ -93,8 +70,6 @@ PEAKBENCH_ENTRY const char* cublasGetStatusString(int status) {
 
 // Batched factorisations and solutions: results go to device memory. What the host is told, whether
 // the arguments were right, they were; a problem that fails for its values is not seen.
-
-using namespace peakbench::emulator;
 
 namespace {
 

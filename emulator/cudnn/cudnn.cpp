@@ -20,13 +20,8 @@ using namespace peakbench::emulator::cudnn;
 
 namespace {
 
-struct Streams {
-  std::mutex mutex;
-  std::unordered_map<void*, void*> of_handle;
-};
-
-Streams& streams() {
-  static auto* const streams = new Streams;
+Handles<void*>& streams() {
+  static auto* const streams = new Handles<void*>(kBadParameter);
   return *streams;
 }
 
@@ -76,21 +71,18 @@ PEAKBENCH_ENTRY void cudnnGetLastErrorString(char* out, std::size_t size) {
 
 PEAKBENCH_ENTRY int cudnnCreate(void** out) {
   if (machine_state() != MachineState::ready) return kNotInitialized;
-  if (const int status = give_handle(out); status != kSuccess) return status;
-  std::lock_guard lock(streams().mutex);
-  streams().of_handle[*out] = nullptr;
-  return kSuccess;
+  return streams().create(out);
 }
 
 PEAKBENCH_ENTRY int cudnnSetStream(void* handle, void* stream) {
-  std::lock_guard lock(streams().mutex);
-  streams().of_handle[handle] = stream;
+  streams().set(handle, stream);
   return kSuccess;
 }
 
 PEAKBENCH_ENTRY int cudnnGetStream(void* handle, void** stream) {
-  std::lock_guard lock(streams().mutex);
-  return give(stream, streams().of_handle[handle]);
+  void* set = nullptr;
+  streams().with(handle, [&](void* known) { set = known; });
+  return give(stream, set);
 }
 
 PEAKBENCH_ENTRY int cudnnCreateTensorDescriptor(void** out) { return give_handle(out); }

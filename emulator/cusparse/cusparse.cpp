@@ -1,6 +1,4 @@
 #include <cstdint>
-#include <mutex>
-#include <unordered_map>
 
 #include "core/copies.h"
 #include "core/entry.h"
@@ -37,8 +35,6 @@ PEAKBENCH_ENTRY int cusparseXbsrsm2_zeroPivot(void*, void*, int* out) { return g
 // Matrices in rows (CSR), and how many entries one has that a product or a sum made: the last of
 // its row offsets, which is read back from the device.
 
-using namespace peakbench::emulator;
-
 namespace {
 
 constexpr int kBadParameter = 3;  // CUSPARSE_STATUS_INVALID_VALUE
@@ -50,13 +46,8 @@ struct Rows {
   int offset_type = 0;
 };
 
-struct Matrices {
-  std::mutex mutex;
-  std::unordered_map<void*, Rows> rows;
-};
-
-Matrices& matrices() {
-  static auto* const all = new Matrices;  // other threads may outlive the end
+Handles<Rows>& matrices() {
+  static auto* const all = new Handles<Rows>(kBadParameter);
   return *all;
 }
 
@@ -86,27 +77,20 @@ PEAKBENCH_ENTRY int cusparseXcsrgeam2Nnz(void*, int rows, int, void*, int, const
 PEAKBENCH_ENTRY int cusparseCreateCsr(void** out, std::int64_t rows, std::int64_t columns,
                                       std::int64_t entries, void* offsets, void*, void*,
                                       int offset_type, int, int, int) {
-  if (const int status = give_handle(out); status != kSuccess) return status;
-  const std::lock_guard lock(matrices().mutex);
-  matrices().rows[*out] = {rows, columns, entries, static_cast<const char*>(offsets), offset_type};
-  return kSuccess;
+  return matrices().create(
+      out, {rows, columns, entries, static_cast<const char*>(offsets), offset_type});
 }
 
 PEAKBENCH_ENTRY int cusparseDestroySpMat(void* matrix) {
-  const std::lock_guard lock(matrices().mutex);
-  matrices().rows.erase(matrix);
+  matrices().destroy(matrix);
   return kSuccess;
 }
 
 PEAKBENCH_ENTRY int cusparseSpMatGetSize(void* matrix, std::int64_t* rows, std::int64_t* columns,
                                          std::int64_t* entries) {
   Rows found;
-  {
-    const std::lock_guard lock(matrices().mutex);
-    const auto kept = matrices().rows.find(matrix);
-    if (kept == matrices().rows.end()) return kBadParameter;
-    found = kept->second;
-  }
+  const int status = matrices().with(matrix, [&](const Rows& kept) { found = kept; });
+  if (status != kSuccess) return status;
   give(rows, found.rows);
   give(columns, found.columns);
   if (found.entries || !found.offsets) return give(entries, found.entries);

@@ -2,7 +2,6 @@
 // nothing. Errors in the source are therefore not found.
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -21,31 +20,17 @@ struct Program {
       names;  // expression -> lowered name; addresses stay valid
 };
 
-struct Programs {
-  std::mutex mutex;
-  std::unordered_map<void*, Program> known;
-};
-
-Programs& programs() {
-  static auto* const programs = new Programs;
+Handles<Program>& programs() {
+  static auto* const programs = new Handles<Program>(kInvalidProgram);
   return *programs;
 }
 
-template <typename Work>
-int with(void* program, Work&& work) {
-  std::lock_guard lock(programs().mutex);
-  auto found = programs().known.find(program);
-  if (found == programs().known.end()) return kInvalidProgram;
-  work(found->second);
-  return kSuccess;
-}
-
 int code_size(void* program, std::size_t* out) {
-  return with(program, [&](Program&) { *out = sizeof kPtx; });
+  return programs().with(program, [&](Program&) { *out = sizeof kPtx; });
 }
 
 int code(void* program, char* out) {
-  return with(program, [&](Program&) { std::memcpy(out, kPtx, sizeof kPtx); });
+  return programs().with(program, [&](Program&) { std::memcpy(out, kPtx, sizeof kPtx); });
 }
 
 }  // namespace
@@ -59,32 +44,28 @@ PEAKBENCH_ENTRY int nvrtcVersion(int* major, int* minor) {
 
 PEAKBENCH_ENTRY int nvrtcCreateProgram(void** out, const char*, const char*, int,
                                        const char* const*, const char* const*) {
-  if (const int status = give_handle(out); status != kSuccess) return status;
-  std::lock_guard lock(programs().mutex);
-  programs().known[*out] = {};
-  return kSuccess;
+  return programs().create(out);
 }
 
 PEAKBENCH_ENTRY int nvrtcDestroyProgram(void** program) {
   if (!program) return kInvalidProgram;
-  std::lock_guard lock(programs().mutex);
-  const bool known = programs().known.erase(*program);
+  const int status = programs().destroy(*program);
   *program = nullptr;
-  return known ? kSuccess : kInvalidProgram;
+  return status;
 }
 
 PEAKBENCH_ENTRY int nvrtcCompileProgram(void* program, int, const char* const*) {
-  return with(program, [](Program&) {});
+  return programs().with(program, [](Program&) {});
 }
 
 PEAKBENCH_ENTRY int nvrtcAddNameExpression(void* program, const char* expression) {
-  return with(program, [&](Program& known) {
+  return programs().with(program, [&](Program& known) {
     known.names.try_emplace(expression, "emulated_kernel_" + std::to_string(known.names.size()));
   });
 }
 
 PEAKBENCH_ENTRY int nvrtcGetLoweredName(void* program, const char* expression, const char** out) {
-  return with(program, [&](Program& known) {
+  return programs().with(program, [&](Program& known) {
     *out = known.names.try_emplace(expression, "emulated_kernel").first->second.c_str();
   });
 }
@@ -99,10 +80,10 @@ PEAKBENCH_ENTRY int nvrtcGetCUBINSize(void* program, std::size_t* out) {
 PEAKBENCH_ENTRY int nvrtcGetCUBIN(void* program, char* out) { return code(program, out); }
 
 PEAKBENCH_ENTRY int nvrtcGetProgramLogSize(void* program, std::size_t* out) {
-  return with(program, [&](Program&) { *out = 1; });
+  return programs().with(program, [&](Program&) { *out = 1; });
 }
 PEAKBENCH_ENTRY int nvrtcGetProgramLog(void* program, char* out) {
-  return with(program, [&](Program&) { *out = 0; });
+  return programs().with(program, [&](Program&) { *out = 0; });
 }
 
 PEAKBENCH_ENTRY const char* nvrtcGetErrorString(int error) {
