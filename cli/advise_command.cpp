@@ -19,7 +19,7 @@
 #include "cli/worker.h"
 #include "launch/devices.h"
 #include "launch/interrupt.h"
-#include "launch/thread_pool.h"
+#include "launch/machine.h"
 #include "records/device.h"
 #include "records/run.h"
 #include "search/advise.h"

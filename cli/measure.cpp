@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "cli/progress.h"
-#include "launch/thread_pool.h"
+#include "launch/machine.h"
 
 namespace peakbench::cli {
 namespace {

@@ -17,7 +17,6 @@
 #include "cli/terminal.h"
 #include "launch/interrupt.h"
 #include "launch/machine.h"
-#include "launch/thread_pool.h"
 #include "launch/worker_build.h"
 #include "launch/worker_environment.h"
 #include "records/device.h"

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "launch/version.h"
 
@@ -83,13 +84,22 @@ std::int64_t reclaimable_in(const std::string& stat) {
   return text.empty() ? 0 : std::stoll(text);
 }
 
-std::int64_t usable_cores() {
+std::set<int> usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  std::set<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.insert(static_cast<int>(cpu));
+  return cpus;
 }
 
 }  // namespace
+
+std::size_t usable_cores() {
+  const auto cpus = usable_cpus().size();
+  return cpus > 0 ? cpus : std::max(1U, std::thread::hardware_concurrency());
+}
 
 HostMemory host_memory() {
   HostMemory memory{kilobytes("MemTotal"), kilobytes("MemAvailable")};
@@ -127,7 +137,7 @@ nlohmann::json host_environment(const planning::Worker& worker) {
   environment["os"] = value_in("/etc/os-release", "PRETTY_NAME", '=');
   environment["kernel"] = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
   environment["cpu"] = value_in("/proc/cpuinfo", "model name", ':');
-  environment["logical_cores"] = usable_cores();
+  environment["logical_cores"] = static_cast<std::int64_t>(usable_cpus().size());
   // What decides how fast the processor runs; virtual machines often have none.
   if (std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"); file) {
     std::string governor;
@@ -158,16 +168,6 @@ constexpr double kSecond = 1e9;
 std::string proc_stat() {
   std::ifstream file("/proc/stat");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-std::set<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::set<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.insert(static_cast<int>(cpu));
-  return cpus;
 }
 
 // The number of a line's first word, "cpu12"; "cpu" alone is the sum of all.

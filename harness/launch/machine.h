@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,9 @@
 namespace peakbench::launch {
 
 // The machine a run is made on: what it is, and how much of it is free.
+
+// Processors that this process may run on.
+std::size_t usable_cores();
 
 // Memory of this process's machine or container, whichever is smaller.
 struct HostMemory {

@@ -1,7 +1,5 @@
 #include "launch/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -153,13 +151,6 @@ void run_each(std::size_t count, std::size_t jobs, const Work& work, const Callb
   std::vector<Lane> lanes;
   for (std::size_t i = 0; i < count; ++i) lanes.push_back({i});
   run_in_lanes(lanes, jobs, work, callbacks);
-}
-
-std::size_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<std::size_t>(CPU_COUNT(&set));
-  return std::max(1U, std::thread::hardware_concurrency());
 }
 
 }  // namespace peakbench::launch

@@ -37,7 +37,4 @@ void run_in_lanes(const std::vector<Lane>& lanes, std::size_t jobs, const Work& 
 // Numbers 0 to `count`, each by itself.
 void run_each(std::size_t count, std::size_t jobs, const Work& work, const Callbacks& callbacks);
 
-// Processors that this process may run on.
-std::size_t usable_cores();
-
 }  // namespace peakbench::launch

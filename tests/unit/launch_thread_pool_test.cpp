@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "launch/interrupt.h"
+#include "launch/machine.h"
 #include "launch/run_book.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
