@@ -68,16 +68,6 @@ bool launches_block() {
 
 }  // namespace
 
-void fail_device_assert(int device, const char* operation, const char* what) {
-  auto* const stop = stop_of(device);
-  auto none = Stop::none;
-  if (!stop || is_capturing()) return;
-  if (!stop->compare_exchange_strong(none, launches_block() ? Stop::known : Stop::failed)) return;
-  char place[64] = "";
-  find_python_place(place, sizeof place);
-  enter(Fact::device_assert, {.function = operation, .what = what, .place = place});
-}
-
 bool meets_device_assert(int device) {
   auto* const stop = stop_of(device);
   if (!stop || stop->load(std::memory_order_relaxed) == Stop::none) return false;
@@ -94,7 +84,14 @@ bool is_stopped(int device) {
 
 extern "C" void peakbench_emulator_assert_failed(int device, const char* operation,
                                                  const char* what) {
-  peakbench::emulator::fail_device_assert(device, operation, what);
+  using namespace peakbench::emulator;
+  auto* const stop = stop_of(device);
+  auto none = Stop::none;
+  if (!stop || is_capturing()) return;
+  if (!stop->compare_exchange_strong(none, launches_block() ? Stop::known : Stop::failed)) return;
+  char place[64] = "";
+  find_python_place(place, sizeof place);
+  enter(Fact::device_assert, {.function = operation, .what = what, .place = place});
 }
 
 namespace peakbench::emulator {

@@ -53,11 +53,6 @@ PEAKBENCH_EMULATOR_API bool set_device_limit(int limit, std::size_t value);
 // card for the process: the next call that waits for it says so, and after that every one that
 // gives it work or asks for memory.
 
-// A check fails on this device, in what `operation` of PyTorch launches: a fault, with the line of
-// the program. Of several, the first: a card runs nothing after it. Nothing happens while a graph
-// is captured, which runs nothing. Takes Python's lock: with no lock held.
-PEAKBENCH_EMULATOR_API void fail_device_assert(int device, const char* operation, const char* what);
-
 // Whether one has failed there. The host waits for the device, or asks how far it is: from now on
 // it knows.
 PEAKBENCH_EMULATOR_API bool meets_device_assert(int device);

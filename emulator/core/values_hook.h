@@ -56,8 +56,10 @@ PEAKBENCH_VALUES_API void peakbench_emulator_written(std::uint64_t base);
 // open: a Fact::open_choice with the line that reads. Takes Python's lock:
 // with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_unspecified(const char* operation, const char* what);
-// A kernel that this operator of PyTorch launches checks what it is given, and finds it wrong: see
-// machine.h. Takes Python's lock: with no lock held.
+// A kernel that this operator of PyTorch launches on this device checks what it is given, and finds
+// it wrong (machine.h): a fault, with the line of the program. Of several, the first: a card runs
+// nothing after it. Nothing happens while a graph is captured, which runs nothing. Takes Python's
+// lock: with no lock held.
 PEAKBENCH_VALUES_API void peakbench_emulator_assert_failed(int device, const char* operation,
                                                            const char* what);
 // All that was asked of a stream up to a point in time.

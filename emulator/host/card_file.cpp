@@ -189,12 +189,9 @@ ContextMemories read_context(const json& document) {
 
 }  // namespace
 
-Card read_card_file(const std::filesystem::path& path) {
-  return card_from_text(files::read_regular_file(path.string(), files::kMostSmallText),
-                        path.string());
-}
-
-Card card_from_text(const std::string& text, const std::string& path) {
+Card read_card_file(const std::filesystem::path& file) {
+  const std::string path = file.string();
+  const std::string text = files::read_regular_file(path, files::kMostSmallText);
   const json document = said_of(path, [&] { return parse_json(text); });
   if (!document.is_object())
     throw ConfigError(fmt::format("{}: expected a card, a JSON object", path));

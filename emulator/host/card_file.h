@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "emulator/host/card.h"
 
@@ -12,7 +11,5 @@ namespace peakbench::emulator {
 // Throws ConfigError with the file and the key. `binary_arch` and `count` are left alone: they are
 // not the card's.
 Card read_card_file(const std::filesystem::path& path);
-// The same from its text; `path` is for messages.
-Card card_from_text(const std::string& text, const std::string& path);
 
 }  // namespace peakbench::emulator

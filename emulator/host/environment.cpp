@@ -73,8 +73,9 @@ class Link {
   fs::path folder_;
 };
 
-}  // namespace
-
+// `folder` itself; or, where its path has what the dynamic loader takes for a separator or a
+// variable (a space, a colon, a dollar), a link to it in a private folder that goes when this
+// process exits. Throws ConfigError where no such folder can be made.
 fs::path preload_folder(const fs::path& folder) {
   if (can_be_preloaded(folder)) return folder;
   // For as long as this process lives: what it started may start others.
@@ -85,8 +86,6 @@ fs::path preload_folder(const fs::path& folder) {
   if (!link) link = std::make_unique<Link>(folder);
   return link->path();
 }
-
-namespace {
 
 constexpr const char* kPrograms = "bin";  // in the installation's folder
 

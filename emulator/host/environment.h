@@ -13,19 +13,13 @@
 
 namespace peakbench::emulator {
 
-// A path of a folder that LD_PRELOAD can hold.
-
-// `folder` itself; or, where its path has what the dynamic loader takes for a separator or a
-// variable (a space, a colon, a dollar), a link to it in a private folder that goes when this
-// process exits. Throws ConfigError where no such folder can be made.
-std::filesystem::path preload_folder(const std::filesystem::path& folder);
-
 // What a process needs in its environment to find an emulated card.
 
 // Variables to set, replacing equal names: the stand-ins preloaded (before what LD_PRELOAD already
 // names), the card, and the folder where every process of the program leaves its ledger and shares
 // the cards with the others (empty: none is left, and nothing shared). Holds while this process
-// lives, see environment.h; throws as that does.
+// lives: the stand-ins may be found by a link that goes with it. Throws ConfigError where they need
+// one, and none can be made.
 process::Environment emulation_environment(const Card& card, const Installation& installation,
                                            const std::filesystem::path& ledger_folder);
 

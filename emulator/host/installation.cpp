@@ -122,8 +122,6 @@ Installation find_installation() {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // libcudart of libcudart.so.12.
 std::string stem_of(const fs::path& library) {
   const auto name = library.filename().string();

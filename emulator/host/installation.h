@@ -20,7 +20,7 @@ struct Installation {
   // What a PyTorch for CUDA 12 loads under other names.
   std::vector<std::filesystem::path> cuda12_libraries;
   std::vector<int> cuda_majors;  // whose programs find their libraries: 12, 13
-  // Of a program's own PyTorch, where it is known (see installation.h); 0: not known.
+  // Of a program's own PyTorch, where it is known; 0: not known.
   int cuda_version = 0;   // 12040
   int cudnn_version = 0;  // 90100
   int nccl_version = 0;   // 22105

@@ -39,8 +39,6 @@ LedgerFolder::LedgerFolder() {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 template <std::size_t size>
 void end(char (&text)[size]) {
   text[size - 1] = '\0';

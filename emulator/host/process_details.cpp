@@ -42,15 +42,13 @@ constexpr auto kWaysRound = std::to_array<WayRound>({
     {"cupti", "run without a profiler: there is nothing on the card that it could time"},
 });
 
-}  // namespace
-
+// What a user can do about a function that the emulated card refuses: a sentence; empty where
+// nothing is known.
 std::string_view way_round(std::string_view function) {
   const auto found = std::ranges::find_if(
       kWaysRound, [&](const WayRound& known) { return function.starts_with(known.beginning); });
   return found == kWaysRound.end() ? std::string_view() : found->sentence;
 }
-
-namespace {
 
 constexpr std::size_t kMostDetails = 12;
 

@@ -87,6 +87,17 @@ std::string not_tried(std::int64_t runs, std::int64_t needed) {
                      runs == 1 ? " does" : "s do", what, needed);
 }
 
+struct SecondGuessRequest {
+  const EmulatedCommand& command;
+  const EmulatedProgram& first;  // that ended well
+  std::int64_t runs = 0;         // further ones
+  std::chrono::seconds limit;    // of each; then it is ended
+  bool quiet = false;
+};
+
+// Runs a program again with other plausible values in place of unknown ones, and compares its
+// peaks. It runs without input, and what it prints is not shown. SIGINT, SIGQUIT, SIGTERM and
+// SIGHUP end it. Says on stderr what it does.
 class Guesses {
  public:
   explicit Guesses(const SecondGuessRequest& request)
@@ -158,12 +169,6 @@ class Guesses {
   std::string alike_ = {};
   std::int64_t needed_ = 2;  // further runs
 };
-
-}  // namespace
-
-SecondGuess second_guess(const SecondGuessRequest& request) { return Guesses(request).go(); }
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -301,11 +306,12 @@ int run_emulated(const EmulateRequest& request) {
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
   auto asked = verdict_request(program, request.values.assume);
   if (request.second_guesses > 0 && status == 0 && rests_on_unknown_values(program.ledgers))
-    asked.second_guess = second_guess({.command = request,
-                                       .first = program,
-                                       .runs = request.second_guesses,
-                                       .limit = limit_after(took),
-                                       .quiet = quiet});
+    asked.second_guess = Guesses({.command = request,
+                                  .first = program,
+                                  .runs = request.second_guesses,
+                                  .limit = limit_after(took),
+                                  .quiet = quiet})
+                             .go();
   program.verdict = judge(program.ledgers, asked);
   const Answer answer = answer_of(program);
   std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);

@@ -15,21 +15,6 @@
 
 namespace peakbench::emulator {
 
-// Runs a program again with other plausible values in place of unknown ones, and compares its
-// peaks.
-
-struct SecondGuessRequest {
-  const EmulatedCommand& command;
-  const EmulatedProgram& first;  // that ended well
-  std::int64_t runs = 0;         // further ones
-  std::chrono::seconds limit;    // of each; then it is ended
-  bool quiet = false;
-};
-
-// The program runs without input, and what it prints is not shown. SIGINT, SIGQUIT, SIGTERM and
-// SIGHUP end it. Says on stderr what it does.
-SecondGuess second_guess(const SecondGuessRequest& request);
-
 // `peakbench emulate`: runs any program on an emulated card and says what its processes took of it.
 
 struct EmulateRequest : EmulatedCommand {
@@ -38,7 +23,7 @@ struct EmulateRequest : EmulatedCommand {
   // Where they go in place of a file. Standard output is then theirs: the program's goes to stderr.
   std::ostream* json_out = nullptr;
   Look look;                        // of stderr, and how much is said there
-  std::int64_t second_guesses = 0;  // further runs with other plausible values; see run_emulated.h
+  std::int64_t second_guesses = 0;  // further runs with other plausible values
   // Called when it has ended, after all that is said of it; what it adds to the figures in JSON.
   // `folder` is the one of BeforeProgram.
   std::function<void(const EmulatedProgram&, const std::filesystem::path& folder,

@@ -110,11 +110,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
-// All communicators of the process, and who waits for which.
-
-// Gives it a number, by which streams know it.
-std::uint64_t enter_communicator(const CommunicatorPtr& communicator);
-
 // By NCCL's handle; null for none of these.
 CommunicatorPtr find_communicator(void* handle);
 void* handle_of(const CommunicatorPtr& communicator);
@@ -122,6 +117,5 @@ bool drop_communicator(void* handle);
 
 // The last error of any communicator, in words.
 const char* last_error();
-void set_last_error(const std::string& text);
 
 }  // namespace peakbench::emulator::nccl

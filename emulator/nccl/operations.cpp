@@ -29,6 +29,22 @@ std::uint64_t times_ranks(const Communicator& self, std::uint64_t bytes) {
   return bytes * static_cast<std::uint64_t>(self.ranks_unknown() ? 1 : self.ranks());
 }
 
+bool gives(const Communicator& self, const Collective& what) {
+  return what.call != Call::broadcast || self.rank() == what.root;
+}
+bool receives(const Communicator& self, const Collective& what) {
+  return what.call != Call::reduce || self.rank() == what.root;
+}
+
+std::uint64_t given_bytes(const Communicator& self, const Collective& what) {
+  const bool parts = what.call == Call::reduce_scatter || what.call == Call::all_to_all;
+  return parts ? times_ranks(self, what.bytes) : what.bytes;
+}
+std::uint64_t received_bytes(const Communicator& self, const Collective& what) {
+  const bool parts = what.call == Call::all_gather || what.call == Call::all_to_all;
+  return parts ? times_ranks(self, what.bytes) : what.bytes;
+}
+
 bool fits(const Communicator& self, const Collective& what) {
   const char* name = name_of(what.call);
   // A rank alone that knows not how many there are touches its own part.
@@ -218,23 +234,50 @@ struct Member {
   int color, key, rank;
 };
 
+// What NCCL's calls do for a rank whose peers do not exist: all are taken to be like it.
+
+int move(void* to, const void* from, std::uint64_t bytes) {
+  return move_value(to, from, bytes) == MemoryResult::ok ? kSuccess : kInvalidArgument;
+}
+
+// Every rank's part is taken to be like one's own: what programs check with a gather (that ranks
+// agree) holds.
+int gather_own(const Communicator& self, const Collective& what) {
+  auto* const to = static_cast<char*>(what.to);
+  const auto bytes = what.bytes;
+  if (self.ranks_unknown())
+    return move(to + static_cast<std::uint64_t>(self.rank()) * bytes, what.from, bytes);
+  int result = kSuccess;
+  for (int rank = 0; rank < self.ranks() && result == kSuccess; ++rank)
+    result = move(to + static_cast<std::uint64_t>(rank) * bytes, what.from, bytes);
+  return result;
+}
+
+int run_alone(const Communicator& self, const Collective& what) {
+  const auto* from = static_cast<const char*>(what.from);
+  switch (what.call) {
+    case Call::all_gather:
+      return gather_own(self, what);
+    case Call::reduce_scatter:
+      return move(what.to, from + static_cast<std::uint64_t>(self.rank()) * what.bytes, what.bytes);
+    case Call::reduce:
+      return receives(self, what) ? move(what.to, from, what.bytes) : kSuccess;
+    default:
+      return move(what.to, from, received_bytes(self, what));
+  }
+}
+
+int split_alone(const Communicator& parent, int color, int key, CommunicatorPtr& out) {
+  if (color < 0) return kSuccess;
+  if (parent.ranks() > 1) enter(Fact::nccl_split_alone);
+  const int rank = key >= 0 && key < parent.ranks() ? key : parent.rank();
+  std::string problem;
+  out = Communicator::create("", parent.ranks(), rank, parent.device(), &problem);
+  if (parent.ranks() > 1) out->forget_ranks();
+  return kSuccess;
+}
+
 }  // namespace
-
-bool gives(const Communicator& self, const Collective& what) {
-  return what.call != Call::broadcast || self.rank() == what.root;
-}
-bool receives(const Communicator& self, const Collective& what) {
-  return what.call != Call::reduce || self.rank() == what.root;
-}
-
-std::uint64_t given_bytes(const Communicator& self, const Collective& what) {
-  const bool parts = what.call == Call::reduce_scatter || what.call == Call::all_to_all;
-  return parts ? times_ranks(self, what.bytes) : what.bytes;
-}
-std::uint64_t received_bytes(const Communicator& self, const Collective& what) {
-  const bool parts = what.call == Call::all_gather || what.call == Call::all_to_all;
-  return parts ? times_ranks(self, what.bytes) : what.bytes;
-}
 
 int run(const CommunicatorPtr& self, const Collective& what, std::uint64_t stream) {
   if (!self || !element_bytes(what.type)) return kInvalidArgument;
@@ -318,51 +361,6 @@ int end_group() {
   auto puts = std::move(group.at_end);
   group.at_end.clear();
   for (const auto& put : puts) put();
-  return kSuccess;
-}
-
-namespace {
-
-int move(void* to, const void* from, std::uint64_t bytes) {
-  return move_value(to, from, bytes) == MemoryResult::ok ? kSuccess : kInvalidArgument;
-}
-
-// Every rank's part is taken to be like one's own: what programs check with a gather (that ranks
-// agree) holds.
-int gather_own(const Communicator& self, const Collective& what) {
-  auto* const to = static_cast<char*>(what.to);
-  const auto bytes = what.bytes;
-  if (self.ranks_unknown())
-    return move(to + static_cast<std::uint64_t>(self.rank()) * bytes, what.from, bytes);
-  int result = kSuccess;
-  for (int rank = 0; rank < self.ranks() && result == kSuccess; ++rank)
-    result = move(to + static_cast<std::uint64_t>(rank) * bytes, what.from, bytes);
-  return result;
-}
-
-}  // namespace
-
-int run_alone(const Communicator& self, const Collective& what) {
-  const auto* from = static_cast<const char*>(what.from);
-  switch (what.call) {
-    case Call::all_gather:
-      return gather_own(self, what);
-    case Call::reduce_scatter:
-      return move(what.to, from + static_cast<std::uint64_t>(self.rank()) * what.bytes, what.bytes);
-    case Call::reduce:
-      return receives(self, what) ? move(what.to, from, what.bytes) : kSuccess;
-    default:
-      return move(what.to, from, received_bytes(self, what));
-  }
-}
-
-int split_alone(const Communicator& parent, int color, int key, CommunicatorPtr& out) {
-  if (color < 0) return kSuccess;
-  if (parent.ranks() > 1) enter(Fact::nccl_split_alone);
-  const int rank = key >= 0 && key < parent.ranks() ? key : parent.rank();
-  std::string problem;
-  out = Communicator::create("", parent.ranks(), rank, parent.device(), &problem);
-  if (parent.ranks() > 1) out->forget_ranks();
   return kSuccess;
 }
 

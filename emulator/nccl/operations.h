@@ -18,11 +18,6 @@ struct Collective {
   int root = -1;
 };
 
-bool gives(const Communicator& self, const Collective& what);
-bool receives(const Communicator& self, const Collective& what);
-std::uint64_t given_bytes(const Communicator& self, const Collective& what);
-std::uint64_t received_bytes(const Communicator& self, const Collective& what);
-
 // ncclResult_t, all of them.
 int run(const CommunicatorPtr& communicator, const Collective& what, std::uint64_t stream);
 int send(const CommunicatorPtr& communicator, const void* from, std::uint64_t bytes, int type,
@@ -35,10 +30,5 @@ int split(const CommunicatorPtr& parent, int color, int key, CommunicatorPtr& ou
 // Calls of a group end together, with the outermost one.
 void begin_group();
 int end_group();
-
-// What NCCL's calls do for a rank whose peers do not exist: all are taken to be like it.
-
-int run_alone(const Communicator& self, const Collective& what);
-int split_alone(const Communicator& parent, int color, int key, CommunicatorPtr& out);
 
 }  // namespace peakbench::emulator::nccl

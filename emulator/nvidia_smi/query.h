@@ -32,8 +32,6 @@ struct CardNow {
   std::vector<CardUser> users;
 };
 
-// Throws std::invalid_argument where there is no such field of cards, or of processes.
-void check_field(bool of_cards, const std::string& field);
 // "MiB", or nothing.
 std::string unit_of(const std::string& field);
 std::string text_of(const CardNow& card, const std::string& field);

@@ -10,48 +10,16 @@
 namespace peakbench::values {
 namespace {
 
-constexpr std::uint32_t bits(std::initializer_list<int> arguments) {
-  std::uint32_t all = 0;
-  for (const int argument : arguments) all |= 1U << argument;
-  return all;
+// The functions take their operator's arguments off the stack (native_functions.yaml has their
+// order) and put the results there.
+
+std::optional<at::Tensor> optional_tensor(const c10::IValue& value) {
+  if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
+  return value.toTensor();
 }
 
-constexpr auto kEquivalents = std::to_array<Equivalent>({
-    {"aten::cudnn_convolution", convolution},
-    {"aten::cudnn_convolution_transpose", transposed_convolution},
-    {"aten::cudnn_convolution_relu", convolution_relu},
-    {"aten::cudnn_convolution_add_relu", convolution_add_relu},
-    {"aten::cudnn_batch_norm", batch_norm},
-    {"aten::cudnn_batch_norm_backward", batch_norm_backward, bits({8})},
-    {"aten::batch_norm_stats", batch_norm_stats},
-    {"aten::batch_norm_gather_stats", batch_norm_gather_stats},
-    {"aten::batch_norm_gather_stats_with_counts", batch_norm_gather_stats},
-    {"aten::batch_norm_elemt", batch_norm_elements},
-    {"aten::batch_norm_backward_reduce", batch_norm_backward_sums},
-    {"aten::batch_norm_backward_elemt", batch_norm_backward_elements},
-    {"aten::_scaled_dot_product_flash_attention", flash_attention},
-    {"aten::_scaled_dot_product_flash_attention_backward", flash_attention_backward,
-     bits({4, 5, 6, 7, 12, 13})},
-    {"aten::_scaled_dot_product_efficient_attention", efficient_attention},
-    {"aten::_scaled_dot_product_efficient_attention_backward", efficient_attention_backward,
-     bits({5, 6, 7, 8})},
-    {"aten::_scaled_dot_product_cudnn_attention", cudnn_attention},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", cudnn_attention_backward,
-     bits({4, 5, 6, 7, 9, 10})},
-    {"aten::_cudnn_rnn", recurrent},
-    {"aten::_cudnn_rnn_backward", recurrent_backward, bits({3, 6, 19, 20})},
-});
-
-}  // namespace
-
-const Equivalent* equivalent_of(std::string_view name) {
-  const auto* found = std::ranges::find(kEquivalents, name, &Equivalent::name);
-  return found == kEquivalents.end() ? nullptr : found;
-}
-
-// cuDNN's convolutions, as at::convolution computes them on the CPU.
-
-namespace {
+// cuDNN's convolutions, of which none has a bias but the fused ones, as at::convolution computes
+// them on the CPU.
 
 struct Geometry {
   std::vector<std::int64_t> padding, stride, dilation;
@@ -69,8 +37,6 @@ Geometry geometry_from(const Stack& stack, std::size_t at) {
   return {stack[at + 1].toIntVector(), stack[at].toIntVector(), stack[at + 2].toIntVector(),
           stack[at + 3].toInt()};
 }
-
-}  // namespace
 
 // (input, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32)
 void convolution(Stack& stack) {
@@ -107,8 +73,6 @@ void convolution_add_relu(Stack& stack) {
 // torch.nn.SyncBatchNorm gathers statistics of all ranks (torch/nn/modules/_functions.py; the
 // formulas are those of aten/src/ATen/native/cuda/Normalization.cuh).
 
-namespace {
-
 // All but the channels, which are dimension 1.
 std::vector<std::int64_t> but_channels(const at::Tensor& input) {
   std::vector<std::int64_t> dims{0};
@@ -139,8 +103,6 @@ at::Tensor counts_of(const c10::IValue& counts, const at::Tensor& means) {
     return at::full({means.size(0), 1}, counts.toInt(), means.options().dtype(at::kDouble));
   return counts.toTensor().reshape({means.size(0), 1}).to(at::kDouble);
 }
-
-}  // namespace
 
 // (input, weight, bias, running_mean, running_var, training, momentum, epsilon)
 void batch_norm(Stack& stack) {
@@ -217,9 +179,8 @@ void batch_norm_backward_elements(Stack& stack) {
            by_channel(factor, input)};
 }
 
-// The fused attentions, as PyTorch's own formula computes them.
-
-namespace {
+// The fused attentions, as PyTorch's own formula computes them. Of a backward pass that dropped
+// something, the CPU cannot know what: those throw.
 
 struct Attention {
   at::Tensor query, key, value;
@@ -270,8 +231,6 @@ void attend_backward(Stack& stack, const Places& places) {
   stack = {found[0], found[1], found[2], found[3]};
 }
 
-}  // namespace
-
 void flash_attention(Stack& stack) { attend(stack, {0, -1, 3, 4, 6}); }
 void efficient_attention(Stack& stack) { attend(stack, {0, 3, 5, 6, 7}); }
 void cudnn_attention(Stack& stack) { attend(stack, {0, 3, 5, 6, 8}); }
@@ -281,8 +240,6 @@ void efficient_attention_backward(Stack& stack) { attend_backward(stack, {1, 4, 
 void cudnn_attention_backward(Stack& stack) { attend_backward(stack, {1, 8, 13, 14, 15}); }
 
 // cuDNN's recurrent networks, as PyTorch's own cells compute them.
-
-namespace {
 
 // Arguments of _cudnn_rnn and _cudnn_rnn_backward, where they stand.
 struct Positions {
@@ -359,8 +316,6 @@ at::Tensor or_undefined(const c10::IValue& value) {
   return optional_tensor(value).value_or(at::Tensor());
 }
 
-}  // namespace
-
 void recurrent(Stack& stack) {
   const auto results = Recurrent(stack, kOfForward).run();
   stack.assign(results.begin(), results.end());
@@ -383,6 +338,45 @@ void recurrent_backward(Stack& stack) {
   constexpr std::ptrdiff_t kStates = 3;
   stack = {found[0], found[1], found[2],
            c10::List<at::Tensor>(std::vector<at::Tensor>(found.begin() + kStates, found.end()))};
+}
+
+constexpr std::uint32_t bits(std::initializer_list<int> arguments) {
+  std::uint32_t all = 0;
+  for (const int argument : arguments) all |= 1U << argument;
+  return all;
+}
+
+constexpr auto kEquivalents = std::to_array<Equivalent>({
+    {"aten::cudnn_convolution", convolution},
+    {"aten::cudnn_convolution_transpose", transposed_convolution},
+    {"aten::cudnn_convolution_relu", convolution_relu},
+    {"aten::cudnn_convolution_add_relu", convolution_add_relu},
+    {"aten::cudnn_batch_norm", batch_norm},
+    {"aten::cudnn_batch_norm_backward", batch_norm_backward, bits({8})},
+    {"aten::batch_norm_stats", batch_norm_stats},
+    {"aten::batch_norm_gather_stats", batch_norm_gather_stats},
+    {"aten::batch_norm_gather_stats_with_counts", batch_norm_gather_stats},
+    {"aten::batch_norm_elemt", batch_norm_elements},
+    {"aten::batch_norm_backward_reduce", batch_norm_backward_sums},
+    {"aten::batch_norm_backward_elemt", batch_norm_backward_elements},
+    {"aten::_scaled_dot_product_flash_attention", flash_attention},
+    {"aten::_scaled_dot_product_flash_attention_backward", flash_attention_backward,
+     bits({4, 5, 6, 7, 12, 13})},
+    {"aten::_scaled_dot_product_efficient_attention", efficient_attention},
+    {"aten::_scaled_dot_product_efficient_attention_backward", efficient_attention_backward,
+     bits({5, 6, 7, 8})},
+    {"aten::_scaled_dot_product_cudnn_attention", cudnn_attention},
+    {"aten::_scaled_dot_product_cudnn_attention_backward", cudnn_attention_backward,
+     bits({4, 5, 6, 7, 9, 10})},
+    {"aten::_cudnn_rnn", recurrent},
+    {"aten::_cudnn_rnn_backward", recurrent_backward, bits({3, 6, 19, 20})},
+});
+
+}  // namespace
+
+const Equivalent* equivalent_of(std::string_view name) {
+  const auto* found = std::ranges::find(kEquivalents, name, &Equivalent::name);
+  return found == kEquivalents.end() ? nullptr : found;
 }
 
 }  // namespace peakbench::values

@@ -15,7 +15,6 @@ struct Unspecified {
   const char* what = "";
   bool unsure = false;  // so much that the results are not known
 };
-using Stack = std::vector<c10::IValue>;
 
 // Of a call that was computed: what it was given, and what came of it.
 std::vector<Unspecified> unspecified_in(const Node& node, const Stack& arguments,
