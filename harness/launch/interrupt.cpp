@@ -10,6 +10,7 @@
 namespace peakbench::launch {
 namespace {
 
+constexpr int kInterruptedExit = 130;
 constexpr std::array<int, 4> kSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR2};
 
 std::atomic<int> seen{0};

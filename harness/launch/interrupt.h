@@ -5,8 +5,6 @@
 
 namespace peakbench::launch {
 
-inline constexpr int kInterruptedExit = 130;
-
 // While it lives, SIGINT, SIGTERM and SIGHUP are noted instead of ending the process, and so is
 // SIGUSR2, by which a scheduler says that the time is nearly up. One at a time.
 class InterruptScope {

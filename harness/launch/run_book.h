@@ -80,7 +80,7 @@ class RunBook {
   void is_over(std::size_t index) { states_.pending.erase(index); }
   void show(std::size_t index) { to_show_.push_back(index); }
 
-  void save();  // at once, or when it is due (run_book.h)
+  void save();  // at once, or when it is due (WritePace)
   void save_now();
   void tick();  // what is due meanwhile
 

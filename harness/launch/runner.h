@@ -82,9 +82,6 @@ class Runner {
   virtual GroupReport run(const GroupOrder& order, const Listener& listener) = 0;
 };
 
-// Off: every worker is started afresh, for whoever looks for a fault there.
-inline constexpr const char* kForkServerVariable = "PEAKBENCH_FORK_SERVER";
-
 // Of `peakbench` itself: runs the program of the job that follows.
 inline constexpr const char* kProgramWorker = "__program";
 

@@ -53,8 +53,8 @@ struct OpenOptions {
 records::Run open_run(const planning::Plan& plan, const RunFolder& folder,
                       const OpenOptions& options);
 
-// A run from its plan to its run.json: the order of workers. How it begins is in session.h, what
-// is kept of it in run_book.h.
+// A run from its plan to its run.json: the order of workers. How it begins is above, what is
+// kept of it in run_book.h.
 //
 // Cases that are compared (a group: equal but for the stack) have their memory workers first, then
 // take turns at being timed, round after round (rounds.h). One worker at a time, but for memory

@@ -37,6 +37,7 @@ namespace fs = std::filesystem;
 
 constexpr int kLeastMajor = 3, kLeastMinor = 25;  // as in CMakeLists.txt
 constexpr auto kPatience = std::chrono::seconds(20);
+constexpr std::uintmax_t kBuildDiskGiB = 1;  // at most, while it is built: 0.6 measured
 
 std::optional<fs::path> find(const std::string& name, const std::string& python) {
   if (const auto found = process::find_program(name)) return found;
@@ -103,8 +104,15 @@ std::string problem_of_disk(const fs::path& cache) {
       kBuildDiskGiB);
 }
 
-}  // namespace
+// What compiling a worker needs of the machine.
+struct BuildTools {
+  fs::path cmake;
+  std::string generator;  // "Ninja", "Unix Makefiles"
+  fs::path beside;        // where ninja is, for CMake; empty: on PATH
+};
 
+// Looks on PATH, and beside `python` (pip installs CMake and Ninja there). Throws ConfigError with
+// a sentence for each thing that is missing, and what to do.
 BuildTools find_build_tools(const pytorch::TorchInUse& torch, const fs::path& sources,
                             const std::string& python, const fs::path& cache) {
   std::vector<std::string> problems;
@@ -126,10 +134,6 @@ BuildTools find_build_tools(const pytorch::TorchInUse& torch, const fs::path& so
                                   torch.folder.string(), fmt::join(problems, "\n")));
   return {*cmake, ninja ? "Ninja" : "Unix Makefiles", (ninja ? *ninja : *make).parent_path()};
 }
-
-namespace {
-
-namespace fs = std::filesystem;
 
 std::string folder_name(const std::string& version) {
   std::string name = "torch-" + version;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -10,24 +9,9 @@
 
 namespace peakbench::launch {
 
-// What compiling a worker needs of the machine.
-
-struct BuildTools {
-  std::filesystem::path cmake;
-  std::string generator;         // "Ninja", "Unix Makefiles"
-  std::filesystem::path beside;  // where ninja is, for CMake; empty: on PATH
-};
-
-// Looks on PATH, and beside `python` (pip installs CMake and Ninja there). Throws ConfigError with
-// a sentence for each thing that is missing (the sources, a C++ compiler, CMake 3.25, Ninja or
-// make, CUDA's headers, disk), and what to do.
-BuildTools find_build_tools(const pytorch::TorchInUse& torch, const std::filesystem::path& sources,
-                            const std::string& python, const std::filesystem::path& cache);
-
 // A worker compiled for somebody's PyTorch, from our sources, and kept in the user's cache.
 
 inline constexpr const char* kSourceVariable = "PEAKBENCH_SOURCE_DIR";
-inline constexpr std::uintmax_t kBuildDiskGiB = 1;  // at most, while it is built: 0.6 measured
 
 struct BuildOrder {
   pytorch::TorchInUse torch;
@@ -45,8 +29,9 @@ struct BuildEnd {
 };
 
 // CACHE/torch-VERSION is there whole or not at all. One build at a time: who comes second waits,
-// and takes what the first has made. Throws ConfigError: what is missing (worker_build.h), or the
-// build's last lines and where all of them are (CACHE/torch-VERSION.log). What is compiled for the
+// and takes what the first has made. Throws ConfigError: what is missing (the sources, a C++
+// compiler, CMake 3.25, Ninja or make, CUDA's headers, disk), or the build's last lines and where
+// all of them are (CACHE/torch-VERSION.log). What is compiled for the
 // quick start lies in CACHE/quickstart-torch-VERSION, which no other command takes for a worker;
 // the build of the whole goes on from there, and removes it.
 BuildEnd build_worker(const BuildOrder& order, const BuildListener& listener);

@@ -109,8 +109,6 @@ TorchFound torch_of_environment() {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kWithout =
     "Commands that need no worker: emulate, trace, fit -- PROGRAM, import, report, compare, gate, "
     "history, publish.";

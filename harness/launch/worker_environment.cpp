@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "base/errors.h"
@@ -19,7 +20,11 @@
 #include "host/torch_in_use.h"
 
 namespace peakbench::launch {
+namespace {
 
+namespace fs = std::filesystem;
+
+// Nullopt: the one that this program was built with, whose facts the emulator's installation has.
 std::optional<pytorch::TorchInUse> torch_of(const planning::Worker& worker) {
   if (worker.torch.folder.empty()) return std::nullopt;
   return pytorch::TorchInUse{.version = worker.torch.version,
@@ -28,6 +33,8 @@ std::optional<pytorch::TorchInUse> torch_of(const planning::Worker& worker) {
                              .git_version = worker.stamp.libtorch_git_version,
                              .folder = worker.torch.folder};
 }
+
+}  // namespace
 
 emulator::Installation installation_for(const planning::Worker& worker) {
   const auto installation = emulator::find_installation();
@@ -89,8 +96,6 @@ int free_port() {
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 // Goes before the run paths of the worker and of its libraries.
 process::Environment to_find_libtorch(const planning::Worker& worker) {

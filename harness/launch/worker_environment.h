@@ -1,21 +1,16 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include "emulator/host/installation.h"
 #include "host/process.h"
-#include "host/torch_in_use.h"
 #include "planning/worker.h"
 #include "records/device.h"
 
 namespace peakbench::launch {
 
 // What the LibTorch that a worker loads means for devices.
-
-// Nullopt: the one that this program was built with, whose facts the emulator's installation has.
-std::optional<pytorch::TorchInUse> torch_of(const planning::Worker& worker);
 
 // The stand-ins as it meets them. Throws ConfigError where they are not installed.
 emulator::Installation installation_for(const planning::Worker& worker);

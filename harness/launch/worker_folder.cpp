@@ -96,6 +96,15 @@ std::vector<WorkerFolder> workers_in(const fs::path& folder, const std::string& 
   return found;
 }
 
+// Empty where there is no place for one.
+fs::path workers_cache() {
+  try {
+    return pytorch::cache_folder(kCacheKind);
+  } catch (const ConfigError&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 bool is_worker_folder(const fs::path& folder) {
@@ -110,14 +119,6 @@ WorkerFolder read_cached_worker(const fs::path& folder, const std::string& peakb
   return read_checked(folder, peakbench, true);
 }
 
-fs::path workers_cache() {
-  try {
-    return pytorch::cache_folder(kCacheKind);
-  } catch (const ConfigError&) {
-    return {};
-  }
-}
-
 std::vector<WorkerFolder> list_workers(const fs::path& carried, const std::string& peakbench) {
   auto all = workers_in(carried, peakbench, false);
   if (const auto cache = workers_cache(); !cache.empty())
@@ -126,8 +127,6 @@ std::vector<WorkerFolder> list_workers(const fs::path& carried, const std::strin
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 // By its name: what is in it may not be readable.
 std::string version_of(const WorkerFolder& worker) {

@@ -36,9 +36,6 @@ WorkerFolder read_cached_worker(const std::filesystem::path& folder, const std::
 std::vector<WorkerFolder> list_workers(const std::filesystem::path& carried,
                                        const std::string& peakbench);
 
-// Of the cache; empty where there is no place for one.
-std::filesystem::path workers_cache();
-
 // Workers taken out of the user's cache.
 
 // The one of the cache whose version starts so, or is that. Throws ConfigError: none, several, or

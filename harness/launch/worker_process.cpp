@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -26,6 +27,14 @@
 
 namespace peakbench::launch {
 namespace {
+
+namespace fs = std::filesystem;
+
+// The file that a worker leaves as its result. A plugin shares the worker's process and may have
+// put anything there.
+
+// More than a million steps' times and losses take.
+constexpr std::size_t kMostResultBytes = std::size_t{256} << 20;
 
 // Nullopt where there is none.
 std::optional<std::string> text_at(const std::string& path) {
@@ -50,8 +59,9 @@ records::WorkerResult parsed(const std::string& text) {
   }
 }
 
-}  // namespace
-
+// Fills `written`, its texts bounded, or `read_problem`; neither where there is nothing at the
+// path. Never waits and never throws: pipes, folders, links, sockets and files that are too large
+// are problems.
 void read_result(const std::string& path, Evidence& evidence) {
   try {
     if (const auto text = text_at(path)) evidence.written = parsed(*text);
@@ -59,14 +69,10 @@ void read_result(const std::string& path, Evidence& evidence) {
     evidence.read_error = fmt::format("the worker's result cannot be read: {}: {}", path,
                                       host_error_text(error.code().value()));
   } catch (const std::exception& error) {
-    evidence.read_problem = fmt::format("{} {}", std::filesystem::path(path).filename().string(),
-                                        bounded(error.what()));
+    evidence.read_problem =
+        fmt::format("{} {}", fs::path(path).filename().string(), bounded(error.what()));
   }
 }
-
-namespace {
-
-namespace fs = std::filesystem;
 
 void remove_quietly(const std::string& path) {
   std::error_code ignored;
@@ -149,8 +155,6 @@ WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>&
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string beside(const std::string& folder, records::CaseFile file) {
   return (fs::absolute(folder) / name_of(file)).string();

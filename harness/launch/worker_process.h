@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -12,17 +11,6 @@
 #include "planning/worker.h"
 
 namespace peakbench::launch {
-
-// The file that a worker leaves as its result. A plugin shares the worker's process and may have
-// put anything there.
-
-// More than a million steps' times and losses take.
-inline constexpr std::size_t kMostResultBytes = std::size_t{256} << 20;
-
-// Fills `written`, its texts bounded, or `read_problem`; neither where there is nothing at the
-// path. Never waits and never throws: pipes, folders, links, sockets and files that are too large
-// are problems.
-void read_result(const std::string& path, Evidence& evidence);
 
 // One process of a group, from its job to everything that is known of its end.
 
