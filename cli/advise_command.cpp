@@ -111,7 +111,7 @@ class AdviseCommand {
         builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card}).front();
     // What is wrong is said before anything runs.
     const auto runner = world_.make_runner(planning::make_plan(request, {&build, 1}));
-    const ScratchFolder scratch(std::filesystem::temp_directory_path());
+    const auto scratch = scratch_folder(std::filesystem::temp_directory_path());
     const launch::InterruptScope interrupts;
     ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
                               "trying the strategies that are meant for its peak");

@@ -115,7 +115,7 @@ class FitCommand {
   }
 
   void propose(launch::Runner& runner, const launch::RunFolder& folder) {
-    const ScratchFolder scratch(folder.path());
+    const auto scratch = scratch_folder(folder.path());
     const search::TrialRunner trials(plan_.request, runner, scratch.path());
     ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
                               "no --strategy: measuring which stacks are worth a search");
@@ -154,7 +154,7 @@ class FitCommand {
   }
 
   void search(launch::Runner& runner, const launch::RunFolder& folder) {
-    const ScratchFolder scratch(folder.path());
+    const auto scratch = scratch_folder(folder.path());
     const search::TrialRunner trials(plan_.request, runner, scratch.path());
     search::FitOptions options;
     options.cell.beside = static_cast<int>(arguments_.check);

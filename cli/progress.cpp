@@ -186,8 +186,8 @@ class Progress : public launch::RunListener {
 class LiveProgress : public Progress {
  public:
   LiveProgress(std::ostream& out, std::ostream& err, Screen screen, Clock clock)
-      : Progress(out, err, std::move(clock)), screen_(std::move(screen)) {}
-  ~LiveProgress() override { erase(); }
+      : Progress(out, err, std::move(clock)), screen_(std::move(screen)), lines_(err) {}
+  ~LiveProgress() override { lines_.erase(); }
 
   void worker_started(const launch::Turn& turn) override {
     Progress::worker_started(turn);
@@ -197,39 +197,24 @@ class LiveProgress : public Progress {
     if (begun() && now() - drawn_at_ >= kRedraw) draw();
   }
   void warning(const std::string& text) override {
-    erase();
+    lines_.erase();
     Progress::warning(text);
   }
   void case_ended(std::size_t place, const records::CaseResult& result) override {
-    erase();
+    lines_.erase();
     Progress::case_ended(place, result);
   }
 
  private:
-  // One write, so that nothing flickers.
   void draw() {
-    write_codes(err(), cleared());
     std::string text;
-    const auto lines = status_lines(activity(), screen_.width());
-    for (const auto& line : lines) text += line + "\n";
-    err() << text << std::flush;
-    drawn_ = lines.size();
+    for (const auto& line : status_lines(activity(), screen_.width())) text += line + "\n";
+    lines_.show(text);
     drawn_at_ = now();
-  }
-  void erase() {
-    write_codes(err(), cleared());
-    err() << std::flush;
-  }
-
-  // The cursor stands below the lines drawn: back up, and clear to the end of the screen.
-  std::string cleared() {
-    const auto lines = drawn_;
-    drawn_ = 0;
-    return lines == 0 ? "" : fmt::format("\r\x1b[{}A\x1b[J", lines);
   }
 
   Screen screen_;
-  std::size_t drawn_ = 0;
+  RedrawnLines lines_;
   Time drawn_at_;
 };
 

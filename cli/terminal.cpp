@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -103,6 +104,13 @@ void write_codes(std::ostream& out, std::string_view codes) {
   } else {
     out << codes;
   }
+}
+
+void RedrawnLines::show(const std::string& lines) {
+  // The cursor stands below the lines drawn: back up, and clear to the end of the screen.
+  if (drawn_ > 0) write_codes(out_, fmt::format("\r\x1b[{}A\x1b[J", drawn_));
+  drawn_ = std::ranges::count(lines, '\n');
+  out_ << lines << std::flush;
 }
 
 StandardOutput::Buffer::Buffer(int descriptor) : descriptor_(descriptor) {

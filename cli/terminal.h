@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <ostream>
 #include <streambuf>
@@ -65,6 +66,19 @@ class SafeStream : public std::ostream {
 
 // Codes for a terminal, through a SafeStream or to any other stream.
 void write_codes(std::ostream& out, std::string_view codes);
+
+// Lines on a live screen that are redrawn in one write, so that nothing flickers.
+class RedrawnLines {
+ public:
+  explicit RedrawnLines(std::ostream& out) : out_(out) {}
+  // Whole lines, none wider than the screen, in the place of those before.
+  void show(const std::string& lines);
+  void erase() { show(""); }
+
+ private:
+  std::ostream& out_;
+  std::ptrdiff_t drawn_ = 0;
+};
 
 // What the program prints for others to read: all of it, or an error. Half a list of cases must not
 // pass for a whole one.

@@ -16,11 +16,11 @@
 
 namespace peakbench::cli {
 
-ScratchFolder::ScratchFolder(const std::string& beside) {
+files::TemporaryFolder scratch_folder(const std::string& parent) {
   try {
-    folder_.emplace(beside, ".trials.");
+    return {parent, ".trials."};
   } catch (const std::system_error& error) {
-    throw ConfigError(fmt::format("{}: cannot be written: {}", beside, error.code().message()));
+    throw ConfigError(fmt::format("{}: cannot be written: {}", parent, error.code().message()));
   }
 }
 
@@ -48,10 +48,14 @@ std::string in_short(const FitFound& found, std::size_t i, const CellAnswer& ans
 class FitProgress : public search::FitListener {
  public:
   FitProgress(std::ostream& err, Screen screen, const FitFound& found, Clock clock)
-      : err_(err), screen_(std::move(screen)), found_(found), clock_(std::move(clock)) {
+      : err_(err),
+        screen_(std::move(screen)),
+        lines_(err),
+        found_(found),
+        clock_(std::move(clock)) {
     start_ = drawn_at_ = clock_();
   }
-  ~FitProgress() override { erase(); }
+  ~FitProgress() override { lines_.erase(); }
 
   void cell_started(std::size_t i) override { at_work_[i] = "starting"; }
   void trial_ended(std::size_t i, const Trial& trial) override {
@@ -66,7 +70,7 @@ class FitProgress : public search::FitListener {
   }
   void cell_ended(std::size_t i, const CellAnswer& answer) override {
     at_work_.erase(i);
-    erase();
+    lines_.erase();
     err_ << counter(ended_++, found_.cells.size()) << " "
          << printable(fmt::format("{} on {}: {}", row_of_cell(found_, found_.cells[i]),
                                   found_.cells[i].card, in_short(found_, i, answer)))
@@ -74,7 +78,7 @@ class FitProgress : public search::FitListener {
          << std::flush;
   }
   void warning(const std::string& text) override {
-    erase();
+    lines_.erase();
     err_ << "warning: " << text << "\n" << std::flush;
   }
   void tick() override {
@@ -87,43 +91,29 @@ class FitProgress : public search::FitListener {
   void draw() {
     const auto width = std::max(screen_.width() - 1, 10);
     std::string text;
-    std::size_t lines = 0;
-    for (const auto& [i, words] : at_work_) {
+    for (const auto& [i, words] : at_work_)
       text += fit(printable(fmt::format("  {} on {}: {}", row_of_cell(found_, found_.cells[i]),
                                         found_.cells[i].card, words)),
                   width) +
               "\n";
-      ++lines;
-    }
     const auto seconds =
         std::chrono::duration_cast<std::chrono::seconds>(clock_() - start_).count();
     text += fit(fmt::format("{} of {} cells, {} runs, {}", ended_, found_.cells.size(), runs_,
                             duration(seconds)),
                 width) +
             "\n";
-    write_codes(err_, cleared());
-    err_ << text << std::flush;
-    drawn_ = lines + 1;
+    lines_.show(text);
     drawn_at_ = clock_();
-  }
-  void erase() {
-    if (drawn_ == 0) return;
-    write_codes(err_, cleared());
-    err_ << std::flush;
-  }
-  std::string cleared() {
-    const auto lines = drawn_;
-    drawn_ = 0;
-    return lines == 0 ? "" : fmt::format("\r\x1b[{}A\x1b[J", lines);
   }
 
   std::ostream& err_;
   Screen screen_;
+  RedrawnLines lines_;
   const FitFound& found_;
   Clock clock_;
   std::chrono::steady_clock::time_point start_, drawn_at_;
   std::map<std::size_t, std::string> at_work_;
-  std::size_t ended_ = 0, runs_ = 0, drawn_ = 0;
+  std::size_t ended_ = 0, runs_ = 0;
 };
 
 class NoFitProgress : public search::FitListener {
@@ -139,20 +129,15 @@ class NoFitProgress : public search::FitListener {
 
 ProposalProgress::ProposalProgress(std::ostream& err, const Screen& screen, bool quiet,
                                    const std::string& begins)
-    : err_(err), screen_(screen), quiet_(quiet) {
-  if (!quiet_ && !screen_.live) err_ << begins << "\n" << std::flush;
+    : screen_(screen), line_(err), quiet_(quiet) {
+  if (!quiet_ && !screen_.live) err << begins << "\n" << std::flush;
 }
 
-ProposalProgress::~ProposalProgress() {
-  if (drawn_) write_codes(err_, "\r\x1b[1A\x1b[J");
-  err_ << std::flush;
-}
+ProposalProgress::~ProposalProgress() { line_.erase(); }
 
 void ProposalProgress::say(const std::string& text) {
   if (quiet_ || !screen_.live) return;
-  if (drawn_) write_codes(err_, "\r\x1b[1A\x1b[J");
-  err_ << fit(printable(text), std::max(screen_.width() - 1, 10)) << "\n" << std::flush;
-  drawn_ = true;
+  line_.show(fit(printable(text), std::max(screen_.width() - 1, 10)) + "\n");
 }
 
 std::unique_ptr<search::FitListener> make_fit_progress(std::ostream& err, const Screen& screen,

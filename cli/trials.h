@@ -1,8 +1,6 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -15,17 +13,9 @@
 
 namespace peakbench::cli {
 
-// A folder for what is run only to see how it ends; goes with all that is in it.
-
-class ScratchFolder {
- public:
-  // In this folder. Throws ConfigError where nothing can be written there.
-  explicit ScratchFolder(const std::string& beside);
-  const std::filesystem::path& path() const { return folder_->path(); }
-
- private:
-  std::optional<files::TemporaryFolder> folder_;
-};
+// A folder in this one for what is run only to see how it ends; goes with all that is in it. Throws
+// ConfigError where nothing can be written there.
+files::TemporaryFolder scratch_folder(const std::string& parent);
 
 // How far `peakbench fit` is.
 
@@ -45,9 +35,9 @@ class ProposalProgress {
   void say(const std::string& text);
 
  private:
-  std::ostream& err_;
   Screen screen_;
-  bool quiet_, drawn_ = false;
+  RedrawnLines line_;
+  bool quiet_;
 };
 
 }  // namespace peakbench::cli
