@@ -13,7 +13,7 @@
 #include "cli/builds.h"
 #include "cli/commands.h"
 #include "cli/named_case.h"
-#include "cli/output_format.h"
+#include "cli/option_values.h"
 #include "cli/plugins.h"
 #include "cli/trials.h"
 #include "cli/worker.h"
@@ -177,11 +177,7 @@ Command add_advise(CLI::App& app, World& world) {
       ->type_name("CARD");
   command->add_option("--plugins", arguments->plugins, "Folder with more plugins (can be repeated)")
       ->type_name("DIR");
-  command
-      ->add_option("--jobs", arguments->jobs,
-                   "Strategies to run at a time (default: the number of processors)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
+  add_jobs(*command, arguments->jobs, "Strategies to run at a time");
   command->add_flag("-q,--quiet", arguments->quiet, "Print only the advice and errors");
   add_output_format(*command, arguments->format);
   add_torch(*command, world);

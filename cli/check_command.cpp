@@ -16,7 +16,7 @@
 #include "cli/check_findings.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
-#include "cli/output_format.h"
+#include "cli/option_values.h"
 #include "cli/plugin_check.h"
 #include "cli/worker.h"
 #include "launch/machine.h"
@@ -457,15 +457,10 @@ Command add_check(CLI::App& app, World& world) {
   command->add_option("--card", arguments->card, "Emulated card")
       ->type_name("CARD")
       ->capture_default_str();
-  command->add_option("--timeout", arguments->timeout_s, "Time limit of a case, in seconds")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
+  add_number(*command, "--timeout", arguments->timeout_s, "Time limit of a case, in seconds", 1,
+             std::int64_t{1} << 32)
       ->capture_default_str();
-  command
-      ->add_option("--jobs", arguments->jobs,
-                   "Cases to run at a time (default: the number of processors)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}));
+  add_jobs(*command, arguments->jobs, "Cases to run at a time");
   command
       ->add_option("-o,--out", arguments->out,
                    "Folder of the results (default: results/check-DIR-TIME)")

@@ -121,36 +121,23 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
       .add_option("--vary", arguments.vary,
                   "Values of {NAME} in the command of a program: NAME=1..64")
       ->type_name("NAME=A..B");
-  command.add_option("--steps", arguments.steps, "Steps of a run (default 3)")
-      ->check(CLI::Range(std::int64_t{1}, planning::kMostSteps))
-      ->type_name("N");
-  command
-      .add_option(
-          "--check", arguments.check,
-          "Values to run on either side of a boundary (default 3; 1: only the adjacent ones)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100}))
-      ->type_name("N");
+  add_number(command, "--steps", arguments.steps, "Steps of a run (default 3)", 1,
+             planning::kMostSteps);
+  add_number(command, "--check", arguments.check,
+             "Values to run on either side of a boundary (default 3; 1: only the adjacent ones)", 1,
+             100);
   command.add_flag("--least", arguments.least,
                    "Also find the least memory that each case runs in; takes several more runs");
-  command
-      .add_option("--timeout", arguments.timeout_s,
-                  "Time limit of a run, in seconds (default 3600)")
-      ->check(CLI::Range(std::int64_t{1}, planning::kMostSeconds))
-      ->type_name("N");
-  command
-      .add_option("--jobs", arguments.jobs,
-                  "Cells of the table to search at a time (default: the number of processors)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}))
-      ->type_name("N");
+  add_number(command, "--timeout", arguments.timeout_s,
+             "Time limit of a run, in seconds (default 3600)", 1, planning::kMostSeconds);
+  add_jobs(command, arguments.jobs, "Cells of the table to search at a time");
   command
       .add_option("--assume", arguments.assume,
                   "Sizes that depend on unknown values: no rows or all rows")
       ->check(one_of({"nonzero=none", "nonzero=all"}))
       ->type_name("nonzero=none|all");
   add_second_guess(command, arguments.second_guesses);
-  command.add_option("--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off")
-      ->check(one_of({"on", "off"}))
-      ->type_name("on|off");
+  add_on_off(command, "--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off");
   add_repeated(command, "--plugins", arguments.plugins,
                "Folder with more plugins (can be repeated)", "DIR");
   command

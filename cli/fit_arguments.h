@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cli/option_values.h"
-#include "cli/output_format.h"
 #include "planning/plan.h"
 #include "search/sized_case.h"
 

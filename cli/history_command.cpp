@@ -13,6 +13,7 @@
 #include "base/errors.h"
 #include "base/json.h"
 #include "cli/history_text.h"
+#include "cli/option_values.h"
 #include "host/command.h"
 #include "records/run_files.h"
 #include "reports/trends/keep.h"
@@ -292,9 +293,8 @@ Command add_publish(CLI::App& app, World& world) {
       ->type_name("NAME");
   command->add_option("--title", options.title, "Title of every page (default: Peakbench)")
       ->type_name("TEXT");
-  command->add_option("--reports", options.reports, "Number of newest runs that get a report")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000))
+  add_number(*command, "--reports", options.reports, "Number of newest runs that get a report", 0,
+             1'000'000)
       ->capture_default_str();
   command
       ->add_option("--templates", options.template_directory,

@@ -252,11 +252,8 @@ Command add_history_prune(CLI::App& parent, World& world) {
       "prune", "Remove old runs; the newest and the newest good run are kept");
   const auto arguments = std::make_shared<PruneArguments>();
   add_history_options(*command, arguments->place);
-  command
-      ->add_option("--keep", arguments->keep,
-                   "Number of newest runs to keep for each branch and suite")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000'000));
+  add_number(*command, "--keep", arguments->keep,
+             "Number of newest runs to keep for each branch and suite", 0, 1'000'000'000);
   command
       ->add_option("--older-than", arguments->older_than,
                    "Remove runs older than this: 90d, 12w, 2y, or a date like 2026-01-31")

@@ -10,7 +10,6 @@
 #include "cli/history_command.h"
 #include "cli/history_text.h"
 #include "cli/option_values.h"
-#include "cli/output_format.h"
 #include "reports/render/format.h"
 #include "reports/run/report.h"
 #include "reports/trends/keep.h"
@@ -154,9 +153,7 @@ int trend(World& world, const TrendArguments& arguments) {
   if (!arguments.format.is_text()) {
     Json all = Json::array();
     for (const auto& one : trends) all.push_back(trend_json(one));
-    world.out << Json{{"branch", branch}, {"series", all}}.dump(
-                     2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    world.out << json_text(Json{{"branch", branch}, {"series", all}});
     return kDone;
   }
   if (trends.empty() && history.branches().empty())
@@ -192,9 +189,7 @@ Command add_history_list(CLI::App& parent, World& world) {
       ->add_option("--commit", arguments->filter.commit, "Only runs of commits that begin with ID")
       ->type_name("ID");
   command->add_flag("--good", arguments->filter.good, "Only runs that a gate may compare with");
-  command->add_option("--last", arguments->last, "Number of runs to list")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000'000))
+  add_number(*command, "--last", arguments->last, "Number of runs to list", 1, 1'000'000'000)
       ->capture_default_str();
   command->add_flag("--all", arguments->all, "List all runs");
   add_output_format(*command, arguments->format);
@@ -232,9 +227,7 @@ Command add_history_trend(CLI::App& parent, World& world) {
                    "Figure to show: allocated, requested, reserved or step")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--last", arguments->last, "Number of points per case")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000'000))
+  add_number(*command, "--last", arguments->last, "Number of points per case", 1, 1'000'000'000)
       ->capture_default_str();
   add_output_format(*command, arguments->format);
   return [&world, arguments] { return trend(world, *arguments); };

@@ -10,7 +10,6 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/option_values.h"
-#include "cli/output_format.h"
 #include "cli/plugins.h"
 #include "cli/worker.h"
 #include "launch/devices.h"

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <optional>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "base/errors.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/numbers.h"
 
@@ -157,6 +157,37 @@ void take_typed(const TypedLists& typed, planning::Request& request) {
     if (row->axis == records::Axis::kDevice)
       for (auto& program : request.programs) program.devices.clear();
   }
+}
+
+CLI::Option* add_on_off(CLI::App& command, const std::string& name, std::string& value,
+                        const std::string& words) {
+  return command.add_option(name, value, words)->check(one_of({"on", "off"}))->type_name("on|off");
+}
+
+void add_jobs(CLI::App& command, std::optional<std::int64_t>& jobs, const std::string& words) {
+  add_number(command, "--jobs", jobs, words + " (default: the number of processors)", 1, 1024);
+}
+
+void add_second_guess(CLI::App& command, std::int64_t& runs) {
+  add_number(command, "--second-guess", runs,
+             "If the program read unknown values, run it N more times with other values and "
+             "compare the peaks (default 0)",
+             0, 20);
+}
+
+std::string OutputFormat::of(const nlohmann::ordered_json& all) const {
+  return name == "csv" ? csv_text(all) : json_text(all);
+}
+
+void add_output_format(CLI::App& command, OutputFormat& format) {
+  auto* named =
+      command.add_option("--format", format.name, "Output format: text (default), json or csv")
+          ->check(one_of({"text", "json", "csv"}))
+          ->type_name("NAME");
+  command
+      .add_flag_callback(
+          "--json", [&format] { format.name = "json"; }, "Same as --format json")
+      ->excludes(named);
 }
 
 }  // namespace peakbench::cli

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,16 +56,35 @@ CLI::Option* add_axis_option(CLI::App& command, const records::AxisRow& row, Typ
 // ConfigError that names the option.
 void take_typed(const TypedLists& typed, planning::Request& request);
 
-// `--second-guess N`, the same in every command that runs programs on an emulated card.
+// Options of several commands.
 
-inline void add_second_guess(CLI::App& command, std::int64_t& runs) {
-  constexpr std::int64_t kMost = 20;
-  command
-      .add_option("--second-guess", runs,
-                  "If the program read unknown values, run it N more times with other values and "
-                  "compare the peaks (default 0)")
-      ->check(CLI::Range(std::int64_t{0}, kMost))
-      ->type_name("N");
+// A whole number of this range.
+template <class Number>
+CLI::Option* add_number(CLI::App& command, const std::string& name, Number& value,
+                        const std::string& words, std::int64_t from, std::int64_t to) {
+  return command.add_option(name, value, words)->check(CLI::Range(from, to))->type_name("N");
 }
+
+CLI::Option* add_on_off(CLI::App& command, const std::string& name, std::string& value,
+                        const std::string& words);
+
+// `--jobs N`.
+void add_jobs(CLI::App& command, std::optional<std::int64_t>& jobs, const std::string& words);
+
+// `--second-guess N`, of every command that runs programs on an emulated card.
+void add_second_guess(CLI::App& command, std::int64_t& runs);
+
+// How a command prints what it found: for people, as JSON, as CSV.
+
+struct OutputFormat {
+  std::string name = "text";
+  bool is_text() const { return name == "text"; }
+
+  // `all`: an array of objects for CSV.
+  std::string of(const nlohmann::ordered_json& all) const;
+};
+
+// `--format text|json|csv`, and `--json` for short.
+void add_output_format(CLI::App& command, OutputFormat& format);
 
 }  // namespace peakbench::cli

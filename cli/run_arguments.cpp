@@ -19,13 +19,6 @@ namespace peakbench::cli {
 namespace {
 
 using records::Axis;
-constexpr std::int64_t kMostJobs = 1024;
-
-template <class Number>
-void add_number(CLI::App& command, const std::string& name, std::optional<Number>& value,
-                const std::string& words, Number from, Number to) {
-  command.add_option(name, value, words)->check(CLI::Range(from, to))->type_name("N");
-}
 
 void add_suite(CLI::App& command, RunArguments& arguments) {
   command
@@ -53,29 +46,26 @@ void add_case_options(CLI::App& command, RunArguments& arguments,
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
-  add_number<std::int64_t>(command, "--steps", arguments.steps,
-                           "Measured steps of a worker (default 3)", 1, planning::kMostSteps);
-  add_number<std::int64_t>(command, "--warmup", arguments.warmup,
-                           "Steps before timing starts (default 1)", 0, planning::kMostSteps);
-  add_number<std::int64_t>(command, "--repetitions", arguments.repetitions,
-                           "Rounds of timing, with one throughput worker per case (default 3; "
-                           "below 3: no interval; 0: memory only)",
-                           0, planning::kMostRepetitions);
-  add_number<std::int64_t>(command, "--timeout", arguments.timeout_s,
-                           "Time limit of a worker process, in seconds (default 3600)", 1,
-                           planning::kMostSeconds);
+  add_number(command, "--steps", arguments.steps, "Measured steps of a worker (default 3)", 1,
+             planning::kMostSteps);
+  add_number(command, "--warmup", arguments.warmup, "Steps before timing starts (default 1)", 0,
+             planning::kMostSteps);
+  add_number(command, "--repetitions", arguments.repetitions,
+             "Rounds of timing, with one throughput worker per case (default 3; "
+             "below 3: no interval; 0: memory only)",
+             0, planning::kMostRepetitions);
+  add_number(command, "--timeout", arguments.timeout_s,
+             "Time limit of a worker process, in seconds (default 3600)", 1,
+             planning::kMostSeconds);
   command
       .add_option("--memory-limit", arguments.memory_limit,
                   "Limit for a worker's CPU tensors: 12GiB, 800MiB, or bytes (default: available "
                   "memory less a margin)")
       ->type_name("SIZE");
-  add_number<std::int64_t>(command, "--jobs", arguments.jobs,
-                           "Memory workers at a time, on emulated cards or on several real cards "
-                           "(default: the number of processors)",
-                           1, kMostJobs);
-  add_number<std::int64_t>(command, "--threads", arguments.threads,
-                           "Threads of a worker (default: LibTorch's default)", 1,
-                           planning::kMostThreads);
+  add_jobs(command, arguments.jobs,
+           "Memory workers at a time, on emulated cards or on several real cards");
+  add_number(command, "--threads", arguments.threads,
+             "Threads of a worker (default: LibTorch's default)", 1, planning::kMostThreads);
   command.add_option("--seed", arguments.seed, "Seed of the weights and the batch (default 0)")
       ->check(whole_number(0))
       ->type_name("N");
@@ -90,7 +80,6 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {
   const std::string group = "CUDA, real or emulated (docs/how-to/emulate.md)";
-  const auto on_off = one_of({"on", "off"});
   command
       .add_option("--card", arguments.card,
                   "Emulated card for --device auto if there is no real card (default h100-80gb)")
@@ -103,21 +92,13 @@ void add_cuda_options(CLI::App& command, RunArguments& arguments) {
       ->check(one_of({"nonzero=none", "nonzero=all"}))
       ->type_name("nonzero=none|all")
       ->group(group);
-  command.add_option("--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off")
-      ->check(on_off)
-      ->type_name("on|off")
+  add_on_off(command, "--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off")
       ->group(group);
-  command
-      .add_option(
-          "--tf32", arguments.tf32,
-          "Use TF32 in cuBLAS and cuDNN (default: off in cuBLAS, on in cuDNN, as in PyTorch)")
-      ->check(on_off)
-      ->type_name("on|off")
+  add_on_off(command, "--tf32", arguments.tf32,
+             "Use TF32 in cuBLAS and cuDNN (default: off in cuBLAS, on in cuDNN, as in PyTorch)")
       ->group(group);
-  command
-      .add_option("--deterministic", arguments.deterministic, "Use deterministic algorithms only")
-      ->check(on_off)
-      ->type_name("on|off")
+  add_on_off(command, "--deterministic", arguments.deterministic,
+             "Use deterministic algorithms only")
       ->group(group);
 }
 
@@ -280,9 +261,8 @@ void add_ab_options(CLI::App& command, RunArguments& arguments) {
   command.get_option("--steps")->description("Timed steps of each process (default 10)");
   command.get_option("--warmup")->description("Steps before timing starts (default 3)");
   command.get_option("--repetitions")->group("");
-  add_number<std::int64_t>(command, "--pairs", arguments.repetitions,
-                           "Pairs of processes: rounds of timing (default 20)", 1,
-                           planning::kMostRepetitions);
+  add_number(command, "--pairs", arguments.repetitions,
+             "Pairs of processes: rounds of timing (default 20)", 1, planning::kMostRepetitions);
 }
 
 void add_one_case_options(CLI::App& command, RunArguments& arguments) {

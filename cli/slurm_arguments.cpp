@@ -22,10 +22,7 @@ class Adder {
   }
   void number(const std::string& name, std::int64_t& value, const std::string& words,
               std::int64_t most) {
-    note(command_.add_option(name, value, words)
-             ->check(CLI::Range(std::int64_t{1}, most))
-             ->type_name("N"),
-         name);
+    note(add_number(command_, name, value, words, 1, most), name);
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/option_values.h"
 #include "cli/worker.h"
 #include "cluster/merge.h"
 #include "cluster/work.h"
@@ -59,11 +60,8 @@ Command add_work(CLI::App& app, World& world) {
   command->add_option("--task", arguments->task, "Number of the task, from 0")
       ->required()
       ->type_name("N");
-  command
-      ->add_option("--jobs", arguments->jobs,
-                   "Cases on emulated cards to run at a time (default 1)")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
+  add_number(*command, "--jobs", arguments->jobs,
+             "Cases on emulated cards to run at a time (default 1)", 1, 4096);
   add_torch(*command, world);
   return [&world, arguments] {
     cluster::WorkOptions options;
