@@ -24,6 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using planning::Entry;
 using planning::Kind;
+using planning::Offer;
 
 constexpr const char* kDescribeFooter = R"(Examples:
   peakbench describe lora
@@ -44,7 +45,7 @@ struct Company {
   std::vector<std::pair<std::string, std::string>> without;  // id, reason
 };
 
-Company company_of(const Entry& entry, const std::vector<Listed>& all) {
+Company company_of(const Entry& entry, const std::vector<Offer>& all) {
   Company company;
   for (const auto& listed : all) {
     const Entry& other = *listed.entry;
@@ -60,7 +61,7 @@ Company company_of(const Entry& entry, const std::vector<Listed>& all) {
 
 // Models that lack what it needs, with what that is.
 std::vector<std::pair<std::string, std::string>> unsuited(const Entry& entry,
-                                                          const std::vector<Listed>& models) {
+                                                          const std::vector<Offer>& models) {
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& model : models)
     for (const auto& need : entry.needs)
@@ -110,14 +111,14 @@ void options(Text& text, const Entry& entry, int width) {
   for (const auto& option : entry.options) text.raw(option_line(option, width));
 }
 
-void source(Text& text, const Listed& listed) {
+void source(Text& text, const Offer& listed) {
   text.heading("Source");
   if (!listed.entry->source_url.empty()) text.line(listed.entry->source_url);
   text.line("plugin " + listed.path);
 }
 
-std::string describe(const Listed& listed, const std::vector<Listed>& strategies,
-                     const std::vector<Listed>& models, int width) {
+std::string describe(const Offer& listed, const std::vector<Offer>& strategies,
+                     const std::vector<Offer>& models, int width) {
   const Entry& entry = *listed.entry;
   const Company company = company_of(entry, strategies);
   Text text(width);
@@ -159,8 +160,8 @@ std::string describe(const Listed& listed, const std::vector<Listed>& strategies
   return text.get();
 }
 
-Json description(const Listed& listed, const std::vector<Listed>& strategies,
-                 const std::vector<Listed>& models) {
+Json description(const Offer& listed, const std::vector<Offer>& strategies,
+                 const std::vector<Offer>& models) {
   Json json = entry_json(listed, Kind::kStrategy);
   const Company company = company_of(*listed.entry, strategies);
   json["stacks_with"] = company.with;
@@ -173,7 +174,7 @@ Json description(const Listed& listed, const std::vector<Listed>& strategies,
   return json;
 }
 
-std::string describe_model(const Listed& listed, int width) {
+std::string describe_model(const Offer& listed, int width) {
   const Entry& entry = *listed.entry;
   Text text(width);
   heading(text, entry);
@@ -191,15 +192,14 @@ int run(World& world, const DescribeArguments& arguments) {
   const auto strategies = entries_of(found, Kind::kStrategy);
   const auto models = entries_of(found, Kind::kModel);
   const auto model =
-      std::ranges::find(models, arguments.id, [](const Listed& one) { return one.entry->id; });
+      std::ranges::find(models, arguments.id, [](const Offer& one) { return one.entry->id; });
   if (model != models.end()) {
     world.out << (arguments.json ? json_text(entry_json(*model, Kind::kModel))
                                  : describe_model(*model, world.out_width));
     return kDone;
   }
   const planning::Catalogue catalogue(found);
-  const auto& offer = catalogue.find(Kind::kStrategy, arguments.id);
-  const Listed listed{offer.entry, offer.path};
+  const auto& listed = catalogue.find(Kind::kStrategy, arguments.id);
   if (arguments.json)
     world.out << json_text(description(listed, strategies, models));
   else

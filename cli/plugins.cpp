@@ -81,6 +81,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using planning::Kind;
+using planning::Offer;
 using planning::Option;
 
 std::string plain(const nlohmann::json& value) {
@@ -112,14 +113,14 @@ Json option_json(const Option& option) {
 
 }  // namespace
 
-std::vector<Listed> entries_of(const planning::Found& found, Kind kind) {
-  std::vector<Listed> entries;
+std::vector<planning::Offer> entries_of(const planning::Found& found, Kind kind) {
+  std::vector<Offer> entries;
   for (const auto& plugin : found.plugins)
     if (plugin.kind == kind)
       for (const auto& entry : plugin.entries) entries.push_back({&entry, plugin.path});
   // Strategies in the order in which they are stacked, models by family as their plugin has them.
   if (kind == Kind::kStrategy)
-    std::stable_sort(entries.begin(), entries.end(), [](const Listed& a, const Listed& b) {
+    std::stable_sort(entries.begin(), entries.end(), [](const Offer& a, const Offer& b) {
       return a.entry->order < b.entry->order;
     });
   return entries;
@@ -132,7 +133,7 @@ std::string option_line(const Option& option, int width) {
   return hanging("      ", printable(words), width);
 }
 
-Json entry_json(const Listed& listed, Kind kind) {
+Json entry_json(const Offer& listed, Kind kind) {
   const auto& entry = *listed.entry;
   Json json{{"id", entry.id},
             {"title", entry.title},

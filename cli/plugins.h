@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planning/catalogue.h"
 #include "planning/manifest.h"
 #include "planning/worker.h"
 
@@ -31,17 +32,12 @@ std::vector<std::string> without_environment(std::vector<std::string> typed);
 
 // What the plugins offer, as `list` and `describe` show it.
 
-struct Listed {
-  const planning::Entry* entry = nullptr;  // points into the Found
-  std::string path;
-};
-
 // Strategies in the order in which they are stacked, models by family as their plugin has them.
-std::vector<Listed> entries_of(const planning::Found& found, planning::Kind kind);
+std::vector<planning::Offer> entries_of(const planning::Found& found, planning::Kind kind);
 
 // Name, default, range, unit, what it is, within `width` columns. Ends with a newline.
 std::string option_line(const planning::Option& option, int width);
 
-nlohmann::ordered_json entry_json(const Listed& listed, planning::Kind kind);
+nlohmann::ordered_json entry_json(const planning::Offer& listed, planning::Kind kind);
 
 }  // namespace peakbench::cli
