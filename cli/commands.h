@@ -1,5 +1,5 @@
 // The subcommands. Each adds itself to the application with its help; what it does is returned to
-// be called after parsing, and gives the exit code. Errors are exceptions (result/errors.h), caught
+// be called after parsing, and gives the exit code. Errors are exceptions (base/errors.h), caught
 // in one place, program.cpp.
 #pragma once
 

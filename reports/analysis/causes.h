@@ -16,8 +16,8 @@
 namespace peakbench::analysis {
 
 // What was alive at the maximum of each phase, summed by category, module and operator: enough to
-// say which part grew between two runs, without their traces. A small library of its own
-// (peakbench_parts): the history keeps parts of runs whose traces are gone.
+// say which part grew between two runs, without their traces: the history keeps
+// parts of runs whose traces are gone.
 
 struct Part {
   std::string phase;         // the phase whose maximum this is

@@ -13,7 +13,7 @@
 
 namespace peakbench::analysis {
 
-// Where the steps of a trace that count begin, in order. For the room's own use.
+// Where the steps of a trace that count begin, in order. For this module alone.
 
 class Steps {
  public:
@@ -37,7 +37,7 @@ class Steps {
   std::vector<std::int32_t> numbers_;
 };
 
-// What looks like a mistake in a program's memory, one function a kind. For the room's own use.
+// What looks like a mistake in a program's memory, one function a kind. For this module alone.
 
 struct Program {
   const trace::Trace& trace;
@@ -72,7 +72,7 @@ std::vector<Finding> find_inputs(const Program& program);
 std::vector<Finding> find_models(const Program& program);
 std::vector<Finding> find_reserved(const Program& program);
 
-// Bytes by line of a program, over the allocations that are added. For the room's own use.
+// Bytes by line of a program, over the allocations that are added. For this module alone.
 
 const trace::Event& event_of(const Program& program, const trace::Lifetime& lifetime);
 // Empty where it has none.

@@ -4,8 +4,8 @@
 
 namespace peakbench::compare {
 
-// What else differs between two runs, and whether two cases may be compared at all. For the room's
-// own use.
+// What else differs between two runs, and whether two cases may be compared at all. For this module
+// alone.
 
 // Environment, settings and versions that are not the same, in order of names; then settings of
 // cases that both have, each with how many changed so.
@@ -19,8 +19,8 @@ std::string why_not_comparable(const records::Run& base, const records::CaseResu
 std::string why_times_differ(const records::Run& base, const records::CaseResult& before,
                              const records::Run& now, const records::CaseResult& after);
 
-// The lines of a program's code whose bytes at the peak differ between two runs. For the room's
-// own use.
+// The lines of a program's code whose bytes at the peak differ between two runs. For this module
+// alone.
 
 // The largest difference first, grown or shrunk. Empty where either has no trace of its peak, or
 // one without call stacks. Lines go by file and function, and within a

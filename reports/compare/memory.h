@@ -1,4 +1,4 @@
-// The memory of one case in two runs. For the room's own use.
+// The memory of one case in two runs. For this module alone.
 #pragma once
 
 #include "reports/compare/compare.h"

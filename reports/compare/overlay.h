@@ -1,4 +1,4 @@
-// Two runs' memory drawn on one axis. For the room's own use.
+// Two runs' memory drawn on one axis. For this module alone.
 #pragma once
 
 #include <optional>

@@ -144,7 +144,7 @@ class History {
   sqlite::Database database_;
 };
 
-// SQLite's failures in the words of a history's user. For the room's own use.
+// SQLite's failures in the words of a history's user. For this module alone.
 
 [[noreturn]] void explain(const std::string& path, const sqlite::DatabaseError& error);
 

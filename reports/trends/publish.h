@@ -41,7 +41,7 @@ Published publish(const trends::History& history, const Options& options);
 
 std::string fields_as_markdown();
 
-// The folder of a site: what was written there, and by whom. For the room's own use.
+// The folder of a site: what was written there, and by whom. For this module alone.
 
 struct Page {
   std::string name;                    // relative, with slashes

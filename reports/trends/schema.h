@@ -40,7 +40,7 @@ const std::vector<std::string>& table_names();
 void make_tables(sqlite::Database& database);
 
 // The axes of a series as data: a JSON object by the axes' names, so that a new axis needs no new
-// column. For the room's own use.
+// column. For this module alone.
 
 // What the case id says of each axis; integers as numbers: {"batch_size":1,"device":"cpu",...}.
 std::string axes_text(const records::Setting& setting);

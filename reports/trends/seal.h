@@ -1,6 +1,6 @@
 // Whether a run is as it was filed: checksums of what it consists of, written in the transaction
-// that files it. They find what a disk or a copy did, not what a person did on purpose. For the
-// room's own use.
+// that files it. They find what a disk or a copy did, not what a person did on purpose. For this
+// module alone.
 #pragma once
 
 #include <cstdint>

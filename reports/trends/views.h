@@ -13,7 +13,7 @@
 
 namespace peakbench::trends {
 
-// What every page of a site needs, and what all of them show. For the room's own use. Every text of
+// What every page of a site needs, and what all of them show. For this module alone. Every text of
 // a view is safe to show.
 
 // Read once.
@@ -129,7 +129,7 @@ struct RunsView {
 RunsView runs_view(const Contents& contents, std::size_t page);
 std::size_t runs_pages(const Contents& contents);
 
-// The newest run of the branch against the last good one before it. For the room's own use.
+// The newest run of the branch against the last good one before it. For this module alone.
 
 struct Pair {
   trends::RunRow base, now;
