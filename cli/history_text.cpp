@@ -80,8 +80,7 @@ std::string change_text(const std::vector<TrendPoint>& trend, std::size_t place,
   if (!now || !before) return "";
   if (metric != Metric::kStep) return signed_bytes(*now - *before);
   if (*before == 0) return "";
-  return reports::signed_percent(static_cast<double>(*now) / static_cast<double>(*before) - 1) +
-         "%";
+  return reports::signed_percent(reports::ratio_of(*now, *before) - 1) + "%";
 }
 
 std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {

@@ -51,6 +51,10 @@ std::string grouped(std::int64_t value) {
 
 std::string signed_grouped(std::int64_t value) { return (value > 0 ? "+" : "") + grouped(value); }
 
+double ratio_of(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
 std::string percent(double fraction) {
   return std::isfinite(fraction) ? fmt::format("{:.1f}", fraction * 100) : not_finite(fraction);
 }

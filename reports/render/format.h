@@ -14,6 +14,7 @@ std::string gib(std::int64_t bytes);             // "5.670"; "<0.001" for little
 std::string signed_gib(std::int64_t bytes);      // "−1.102", "+0.010", "0"
 std::string grouped(std::int64_t value);         // "6,087,938,768"
 std::string signed_grouped(std::int64_t value);  // "−1,024", "+512", "0"
+double ratio_of(std::int64_t part, std::int64_t whole);  // 0 where there is no whole
 // What is no finite number is "NaN", "∞" or "−∞" in all of these.
 std::string percent(double fraction);         // 0.1944 -> "19.4"
 std::string signed_percent(double fraction);  // -0.1944 -> "−19.4", "0.0"

@@ -175,13 +175,9 @@ std::int64_t forward_flops(const records::StepWork& work) {
   return forward == work.phases.end() ? 0 : forward->second.flops;
 }
 
-double ratio(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 void add_change(const char* what, std::int64_t ours, std::int64_t reference,
                 std::vector<std::string>& words) {
-  const double change = ratio(ours - reference, reference);
+  const double change = ratio_of(ours - reference, reference);
   if (std::abs(change) >= kWorthSaying)
     words.push_back(fmt::format("{} {}%", what, signed_percent(change)));
 }
@@ -214,7 +210,7 @@ std::vector<std::string> work_costs(const records::StepWork& work,
   const auto& ours = work.total;
   if (ours.recomputed_flops > 0)
     words.push_back(fmt::format("recomputes {}% of the forward's FLOPs",
-                                percent(ratio(ours.recomputed_flops, forward_flops(work)))));
+                                percent(ratio_of(ours.recomputed_flops, forward_flops(work)))));
   if (reference != nullptr) {
     const auto& theirs = reference->total;
     add_change("FLOPs", ours.flops, theirs.flops, words);

@@ -91,9 +91,7 @@ DeltaView delta_view(std::int64_t ours, std::int64_t reference) {
   const auto shown = is_same_as_shown(bytes, reference) ? 0 : bytes;
   return {.gib = signed_gib(shown),
           .bytes = (bytes > 0 ? "+" : "") + grouped(bytes),
-          .percent = reference ? telling_percent(static_cast<double>(shown) /
-                                                 static_cast<double>(reference))
-                               : "",
+          .percent = reference ? telling_percent(ratio_of(shown, reference)) : "",
           .less = shown<0, .more = shown> 0};
 }
 

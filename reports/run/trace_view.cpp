@@ -311,9 +311,7 @@ WaterfallView waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& st
   std::int64_t highest = std::max<std::int64_t>({waterfall.from_bytes, waterfall.to_bytes, 1});
   for (const trace::WaterfallStep& step : waterfall.steps)
     highest = std::max(highest, step.level_bytes);
-  const auto of = [highest](std::int64_t bytes) {
-    return fraction(static_cast<double>(bytes) / static_cast<double>(highest));
-  };
+  const auto of = [highest](std::int64_t bytes) { return fraction(ratio_of(bytes, highest)); };
   std::vector<FallView> steps;
   for (const trace::WaterfallStep& step : waterfall.steps) {
     const std::int64_t low = std::min(step.level_bytes, step.level_bytes - step.difference_bytes);

@@ -21,10 +21,6 @@ constexpr int kLevels = 60;
 constexpr double kLeastFrame = 0.002, kLeastLabel = 0.04;
 constexpr const char* kNoStack = "no call stack";
 
-double share_of(std::int64_t bytes, std::int64_t all) {
-  return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(all, 1));
-}
-
 std::vector<SentenceView> sentences_view(const analysis::Why& why) {
   std::vector<SentenceView> list;
   for (const auto& sentence : analysis::sentences_of(why))
@@ -45,7 +41,7 @@ std::vector<LineCategoryView> categories_view(const LineShare& line, std::int64_
                     .colour = category_colour(category),
                     .gib = gib(bytes),
                     .bytes = grouped(bytes),
-                    .width = fraction(share_of(bytes, largest)),
+                    .width = fraction(ratio_of(bytes, largest)),
                     .first = list.empty()});
   }
   return list;
@@ -101,7 +97,7 @@ void add_ranges(const trace::Trace& trace, const std::vector<trace::Lifetime>& l
                            .highest_bytes = grouped(ranges[i].highest_bytes),
                            .alive_gib = gib(ranges[i].alive_bytes),
                            .alive_bytes = grouped(ranges[i].alive_bytes),
-                           .percent = percent(share_of(ranges[i].alive_bytes, peak))});
+                           .percent = percent(ratio_of(ranges[i].alive_bytes, peak))});
   view.has_ranges = shown > 0;
   if (ranges.size() > shown)
     view.more_ranges = grouped(static_cast<std::int64_t>(ranges.size() - shown));
@@ -152,7 +148,7 @@ class Flame {
       });
       for (const auto frame : *inside) {
         const bool hidden = is_call_of_module(frame);
-        if (share_of(bytes_[frame], all_) < kLeastFrame || level == kLevels ||
+        if (ratio_of(bytes_[frame], all_) < kLeastFrame || level == kLevels ||
             list.size() == kFrames)
           break;
         if (!hidden) list.push_back(view(frame, start, level));
@@ -161,7 +157,7 @@ class Flame {
         start += bytes_[frame];
       }
     }
-    if (share_of(unknown_, all_) >= kLeastFrame) {
+    if (ratio_of(unknown_, all_) >= kLeastFrame) {
       list.push_back(block(all_ - unknown_, unknown_, 0, kNoStack, kNoStack, "unknown"));
       levels = std::max(levels, 1);
     }
@@ -184,8 +180,8 @@ class Flame {
 
   FlameFrameView block(std::int64_t start, std::int64_t bytes, int level, const std::string& label,
                        const std::string& what, const char* kind) const {
-    const auto width = share_of(bytes, all_);
-    return {.x = fraction(share_of(start, all_)),
+    const auto width = ratio_of(bytes, all_);
+    return {.x = fraction(ratio_of(start, all_)),
             .width = fraction(width),
             .level = std::to_string(level),
             .label = printable(label),

@@ -25,17 +25,14 @@ std::vector<SegmentView> segments_view(const records::Memory& memory, std::int64
   std::int64_t start = 0;
   for (const std::string& category : in_stacking_order(categories)) {
     const std::int64_t bytes = memory.at_peak.at(category);
-    const auto of = [bytes](std::int64_t whole) {
-      return whole ? static_cast<double>(bytes) / static_cast<double>(whole) : 0;
-    };
     segments.push_back({.category = printable(category),
                         .label = printable(category_label(category)),
                         .colour = category_colour(category),
                         .gib = gib(bytes),
                         .bytes = grouped(bytes),
-                        .percent = percent(of(memory.peak_allocated_bytes)),
-                        .start = fraction(static_cast<double>(start) / static_cast<double>(widest)),
-                        .width = fraction(of(widest))});
+                        .percent = percent(ratio_of(bytes, memory.peak_allocated_bytes)),
+                        .start = fraction(ratio_of(start, widest)),
+                        .width = fraction(ratio_of(bytes, widest))});
     start += bytes;
   }
   return segments;
@@ -55,7 +52,7 @@ std::vector<PhaseView> phases_view(const records::Memory& memory) {
                       .label = printable(phase_label(name)),
                       .gib = gib(bytes),
                       .bytes = grouped(bytes),
-                      .width = fraction(static_cast<double>(bytes) / static_cast<double>(largest)),
+                      .width = fraction(ratio_of(bytes, largest)),
                       .is_peak = name == memory.peak_phase});
   }
   return phases;
@@ -79,8 +76,7 @@ void add_memory(const CaseResult& result, const Group& group, RowView& row) {
   row.least = bytes_view(memory.least_memory_bytes);
   if (memory.worker_peak_rss_bytes > 0) row.rss = bytes_view(memory.worker_peak_rss_bytes);
   const std::int64_t widest = widest_bar(group);
-  row.bar =
-      fraction(static_cast<double>(memory.peak_allocated_bytes) / static_cast<double>(widest));
+  row.bar = fraction(ratio_of(memory.peak_allocated_bytes, widest));
   row.peak_phase = printable(phase_label(memory.peak_phase));
   row.peak_step = grouped(memory.peak_step + 1);
   row.steps = grouped(memory.steps);

@@ -138,7 +138,7 @@ std::string least_text(const StepWork& work) {
 
 std::string percent_of(std::int64_t ours, std::int64_t reference) {
   if (reference <= 0) return "";
-  return signed_percent(static_cast<double>(ours - reference) / static_cast<double>(reference));
+  return signed_percent(ratio_of(ours - reference, reference));
 }
 
 // "3,352 GB/s; fp32 66.9, tf32 494.7 TFLOP/s": of what the steps compute in.

@@ -234,10 +234,7 @@ std::string change_words(const TrendPoint* before, const TrendPoint& now, Metric
   const auto last = figure(before->point, metric), value = figure(now.point, metric);
   if (!last || !value || *last == *value) return "";
   if (metric == Metric::kStep)
-    return *last == 0 ? ""
-                      : reports::signed_percent(
-                            static_cast<double>(*value) / static_cast<double>(*last) - 1) +
-                            "%";
+    return *last == 0 ? "" : reports::signed_percent(reports::ratio_of(*value, *last) - 1) + "%";
   const auto difference = *value - *last;
   if (std::abs(difference) >= (std::int64_t{1} << 24))
     return reports::signed_gib(difference) + " GiB";
