@@ -22,6 +22,7 @@
 #include "launch/machine.h"
 #include "records/device.h"
 #include "records/run.h"
+#include "reports/analysis/strategies_against.h"
 #include "search/advise.h"
 
 namespace peakbench::cli {
@@ -128,7 +129,7 @@ class AdviseCommand {
     advice.now = attempt({""}).front();
     if (!advice.now.found) return tell_why_not(measured, advice.now);
     request.timeout_s = longest_s(*advice.now.found);
-    advice.tried = attempt(strategies_to_try(*advice.now.found, of_others(build)));
+    advice.tried = attempt(analysis::strategies_to_try(*advice.now.found, of_others(build)));
     search::leave_out_broken(advice.tried, advice.now);
     tell(advice);
     return launch::interrupted() ? kInterrupted : kDone;

@@ -4,9 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <utility>
 
 #include "base/columns.h"
 #include "base/printable.h"
@@ -20,35 +17,13 @@ namespace peakbench::cli {
 namespace {
 
 using reports::gib;
+using reports::ratio_of;
 using search::WithStrategy;
 
-constexpr double kWorthTrying = 0.05;   // of the peak, of a part
 constexpr double kWorthSaying = 0.001;  // of the peak, of what is saved
 
 const records::Memory& memory_of(const WithStrategy& one) { return *one.found->memory; }
 std::int64_t peak_of(const WithStrategy& one) { return memory_of(one).peak_allocated_bytes; }
-
-// Parts of a peak, the largest first.
-std::vector<std::pair<std::string, std::int64_t>> parts_of(const records::Memory& memory) {
-  std::vector<std::pair<std::string, std::int64_t>> parts(memory.at_peak.begin(),
-                                                          memory.at_peak.end());
-  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.second > b.second; });
-  return parts;
-}
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
-analysis::Against against(const std::string& category, const std::string& phase) {
-  for (std::size_t i = 0; i < trace::kCategoryCount; ++i)
-    for (std::size_t k = 0; k < trace::kPhaseCount; ++k)
-      if (category == to_string(static_cast<trace::Category>(i)) &&
-          phase == to_string(static_cast<trace::Phase>(k)))
-        return analysis::strategies_against(static_cast<trace::Category>(i),
-                                            static_cast<trace::Phase>(k));
-  return {};
-}
 
 std::string training_words(const records::Equivalence& promise) {
   if (promise.different_problem) return "trains differently";
@@ -69,13 +44,13 @@ std::vector<const WithStrategy*> by_peak(const Advice& advice) {
 
 bool saves(const Advice& advice, const WithStrategy& one) {
   const auto now = peak_of(advice.now);
-  return share(now - peak_of(one), now) >= kWorthSaying;
+  return ratio_of(now - peak_of(one), now) >= kWorthSaying;
 }
 
 std::string saving_words(const Advice& advice, const WithStrategy& one) {
   const auto now = peak_of(advice.now);
   return fmt::format("{} of {} GiB ({}%)", gib(now - peak_of(one)), gib(now),
-                     reports::percent(share(now - peak_of(one), now)));
+                     reports::percent(ratio_of(now - peak_of(one), now)));
 }
 
 std::int64_t host_bytes(const WithStrategy& one) {
@@ -114,7 +89,7 @@ std::string answer(const Advice& advice) {
 }
 
 std::string largest_part(const records::Memory& memory) {
-  const auto parts = parts_of(memory);
+  const auto parts = analysis::parts_by_size(memory);
   return parts.empty() ? ""
                        : fmt::format("{} {}", reports::category_label(parts.front().first),
                                      gib(parts.front().second));
@@ -122,10 +97,10 @@ std::string largest_part(const records::Memory& memory) {
 
 std::string parts_line(const records::Memory& memory) {
   std::vector<std::string> words;
-  for (const auto& [category, bytes] : parts_of(memory))
-    if (share(bytes, memory.peak_allocated_bytes) >= 0.01)
+  for (const auto& [category, bytes] : analysis::parts_by_size(memory))
+    if (ratio_of(bytes, memory.peak_allocated_bytes) >= 0.01)
       words.push_back(fmt::format("{} {} ({:.0f}%)", reports::category_label(category), gib(bytes),
-                                  100 * share(bytes, memory.peak_allocated_bytes)));
+                                  100 * ratio_of(bytes, memory.peak_allocated_bytes)));
   return fmt::format("The peak, {} GiB allocated, is in {} of step {}: {}.",
                      gib(memory.peak_allocated_bytes), when(memory), memory.peak_step + 1,
                      fmt::join(words, ", "));
@@ -216,21 +191,6 @@ nlohmann::ordered_json json_of(const Advice& advice, const WithStrategy& one) {
 }
 
 }  // namespace
-
-std::vector<std::string> strategies_to_try(const records::CaseResult& now,
-                                           const std::vector<std::string>& more) {
-  std::vector<std::string> found;
-  std::set<std::string> known;
-  for (const auto& selection : now.spec.strategies) known.insert(selection.id);
-  for (const auto& [category, bytes] : parts_of(*now.memory)) {
-    if (share(bytes, now.memory->peak_allocated_bytes) < kWorthTrying) continue;
-    for (const auto& id : against(category, now.memory->peak_phase).strategies)
-      if (known.insert(id).second) found.push_back(id);
-  }
-  for (const auto& id : more)
-    if (known.insert(id).second) found.push_back(id);
-  return found;
-}
 
 std::string advice_text(const Advice& advice, int width) {
   auto text = wrapped(answer(advice), width) + "\n";

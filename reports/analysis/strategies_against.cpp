@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "reports/analysis/findings.h"
 #include "trace/maxima.h"
@@ -32,6 +33,44 @@ Against strategies_against(trace::Category category, trace::Phase phase) {
     default:
       return {};
   }
+}
+
+std::vector<std::pair<std::string, std::int64_t>> parts_by_size(const records::Memory& memory) {
+  std::vector<std::pair<std::string, std::int64_t>> parts(memory.at_peak.begin(),
+                                                          memory.at_peak.end());
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.second > b.second; });
+  return parts;
+}
+
+namespace {
+
+// nullopt: a word that this version does not know.
+template <class Enum>
+std::optional<Enum> from_word(const std::string& word, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (word == trace::to_string(static_cast<Enum>(i))) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> strategies_to_try(const records::CaseResult& now,
+                                           const std::vector<std::string>& more) {
+  constexpr std::int64_t kLeast = 20;  // parts of the peak
+  std::vector<std::string> found;
+  std::set<std::string> known;
+  for (const auto& selection : now.spec.strategies) known.insert(selection.id);
+  const auto phase = from_word<trace::Phase>(now.memory->peak_phase, trace::kPhaseCount);
+  for (const auto& [word, bytes] : parts_by_size(*now.memory)) {
+    const auto category = from_word<trace::Category>(word, trace::kCategoryCount);
+    if (bytes == 0 || bytes * kLeast < now.memory->peak_allocated_bytes) break;
+    if (!category || !phase) continue;
+    for (const auto& id : strategies_against(*category, *phase).strategies)
+      if (known.insert(id).second) found.push_back(id);
+  }
+  for (const auto& id : more)
+    if (known.insert(id).second) found.push_back(id);
+  return found;
 }
 
 std::string_view line_for_scripts(std::string_view strategy) {

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "records/case.h"
 #include "trace/lifetimes.h"
 #include "trace/trace.h"
 
@@ -21,6 +23,15 @@ struct Against {
 // Of what is allocated in a phase under a category; no strategies where none is meant for it. What
 // each makes of the part is in its manifest (`cost`), in words.
 Against strategies_against(trace::Category category, trace::Phase phase);
+
+// A peak by category, the largest first.
+std::vector<std::pair<std::string, std::int64_t>> parts_by_size(const records::Memory& memory);
+
+// What to try against a case's peak: the strategies for the parts that hold a twentieth of it or
+// more, those of the largest part first; then `more`, of which nobody says what they are meant for.
+// None that is in the stack.
+std::vector<std::string> strategies_to_try(const records::CaseResult& now,
+                                           const std::vector<std::string>& more);
 
 // The line of PyTorch, or of a package for it, that does in a script what a strategy does:
 // "torch.optim.AdamW(parameters, fused=True)". Empty: no single line does.
