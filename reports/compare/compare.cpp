@@ -17,8 +17,6 @@
 namespace peakbench::compare {
 namespace {
 
-using analysis::Source;
-
 namespace fs = std::filesystem;
 using records::CaseResult;
 using records::Status;
@@ -320,6 +318,13 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy) 
   add_peaks_only(base, now, found.notes);
   add_doubts(now, found.cases, found.notes);
   return found;
+}
+
+const Measure* peak_allocated(const CaseComparison& one) {
+  const auto found = std::ranges::find_if(one.measures, [](const Measure& measure) {
+    return measure.where == "peak" && measure.space.empty() && measure.figure == "allocated";
+  });
+  return found == one.measures.end() ? nullptr : &*found;
 }
 
 const Measure* telling_figure(const CaseComparison& one) {

@@ -149,6 +149,8 @@ std::string to_text(const Comparison& comparison, int width);
 // A row a figure of a case, as `memory.figures` of the JSON; one of a case that has none.
 std::string to_csv(const Comparison& comparison);
 
+// What was allocated at the case's own peak; nullptr where that was not compared.
+const Measure* peak_allocated(const CaseComparison& one);
 // The figure that a case is called worse or better for: of the case's own peak where that is, else
 // of another space or rank, else of the phase that moved most. nullptr where it is neither.
 const Measure* telling_figure(const CaseComparison& one);

@@ -132,14 +132,8 @@ std::vector<Finding> findings_of(const CaseComparison& one, const compare::Compa
       found.push_back({one.id, Outcome::kUnusable, "not compared: " + one.reason, {}});
       break;
     case CaseState::kFailed:
-      if (policy.failed_fails)
-        found.push_back({one.id,
-                         Outcome::kFailedCase,
-                         fmt::format("{}: {}", compare::state_text(one), one.reason),
-                         {}});
-      break;
     case CaseState::kMissing:
-      if (policy.missing_fails)
+      if (one.state == CaseState::kFailed ? policy.failed_fails : policy.missing_fails)
         found.push_back({one.id,
                          Outcome::kFailedCase,
                          fmt::format("{}: {}", compare::state_text(one), one.reason),

@@ -21,7 +21,6 @@ using analysis::causes_of;
 using analysis::differences_of;
 using analysis::Part;
 using analysis::parts_of;
-using analysis::Source;
 
 using records::Memory;
 

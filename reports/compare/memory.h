@@ -5,8 +5,6 @@
 
 namespace peakbench::compare {
 
-using analysis::Source;
-
 // Fills measures, categories, growth and the direction of a case that ended ok in both.
 void compare_memory(const Source& base, const records::CaseResult& before, const Source& now,
                     const records::CaseResult& after, const Policy& policy, CaseComparison& found);

@@ -212,8 +212,6 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
 
 namespace {
 
-using analysis::Source;
-
 namespace fs = std::filesystem;
 using nlohmann::json;
 

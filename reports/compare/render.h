@@ -18,8 +18,6 @@ nlohmann::ordered_json to_json(const Speed& speed);
 
 // A comparison as pages: Markdown for a pull request, HTML for a closer look.
 
-using analysis::Source;
-
 // What a gate says of the comparison, for the head of its pages.
 struct GateNote {
   bool passed = true;

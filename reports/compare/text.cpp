@@ -93,20 +93,13 @@ std::string side_line(const char* name, const Side& side) {
   return text;
 }
 
-const Measure* find_measure(const CaseComparison& one, const char* figure) {
-  for (const auto& measure : one.measures)
-    if (measure.where == "peak" && measure.space.empty() && measure.figure == figure)
-      return &measure;
-  return nullptr;
-}
-
 struct Row {
   std::string state, allocated, speed, id;
 };
 
 Row row_of(const CaseComparison& one) {
   Row row{state_text(one), "", "", printable(one.id)};
-  if (const auto* allocated = find_measure(one, "allocated"))
+  if (const auto* allocated = peak_allocated(one))
     row.allocated = allocated->now == allocated->base
                         ? reports::gib(allocated->now) + " GiB"
                         : short_difference(allocated->now - allocated->base);

@@ -197,13 +197,6 @@ SpeedView speed_view(const Speed& speed) {
           .better = direction == Direction::kBetter};
 }
 
-const Measure* peak_of(const CaseComparison& one) {
-  for (const auto& measure : one.measures)
-    if (measure.where == "peak" && measure.space.empty() && measure.figure == "allocated")
-      return &measure;
-  return nullptr;
-}
-
 bool speed_changed(const CaseComparison& one) {
   return one.speed && (one.speed->difference.direction == Direction::kWorse ||
                        one.speed->difference.direction == Direction::kBetter);
@@ -259,7 +252,7 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
   view.lines = first_of(one.lines, on_page::kLinesShown, line_view);
   view.more_lines = beyond(one.lines.size(), on_page::kLinesShown);
   view.growth_note = printable(one.growth_note);
-  const auto *peak = peak_of(one), *telling = telling_figure(one);
+  const auto *peak = peak_allocated(one), *telling = telling_figure(one);
   if (peak != nullptr) view.peak = figure_view(*peak);
   if (telling != nullptr && telling != peak) view.telling = figure_view(*telling);
   if (one.speed) view.speed = speed_view(*one.speed);

@@ -141,14 +141,22 @@ std::string figure_text(const Measure& measure) {
                      reports::grouped(measure.now));
 }
 
+namespace {
+
+// "in optimizer step", "in forward (in BASE in optimizer step)".
+std::string phase_text(const PhaseGrowth& growth) {
+  const auto in = [](const std::string& phase) {
+    return "in " + reports::printable(reports::phase_label(phase));
+  };
+  return in(growth.phase) +
+         (growth.base_phase == growth.phase ? "" : " (in BASE " + in(growth.base_phase) + ")");
+}
+
+}  // namespace
+
 std::string where_text(const PhaseGrowth& growth, bool at_peak) {
-  const auto phase = reports::printable(reports::phase_label(growth.phase));
-  if (!at_peak) return "at the maximum of " + phase;
-  auto text = "at the peak, in " + phase;
-  if (growth.base_phase != growth.phase)
-    text += fmt::format(" (in BASE in {})",
-                        reports::printable(reports::phase_label(growth.base_phase)));
-  return text;
+  if (at_peak) return "at the peak, " + phase_text(growth);
+  return "at the maximum of " + reports::printable(reports::phase_label(growth.phase));
 }
 
 std::string explanation_text(const PhaseGrowth& growth, const Measure& measure) {
@@ -170,12 +178,7 @@ std::string explanation_text(const PhaseGrowth& growth, const Measure& measure) 
   if (told.size() > kCategoriesNamed)
     say(more_text(told.size() - kCategoriesNamed, hidden, "category", "categories"));
   say(beyond_parts(rest, measure));
-  const auto phase = reports::printable(reports::phase_label(growth.phase));
-  const auto moved = growth.base_phase == growth.phase
-                         ? ""
-                         : fmt::format(" (in BASE in {})",
-                                       reports::printable(reports::phase_label(growth.base_phase)));
-  return measure.where == "peak" ? fmt::format("in {}{}: {}", phase, moved, text) : text;
+  return measure.where == "peak" ? phase_text(growth) + ": " + text : text;
 }
 
 std::string line_text(const LineChange& change) {

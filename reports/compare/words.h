@@ -45,7 +45,7 @@ std::string figure_text(const Measure& measure);
 // encoder.layers.*, 5 tensors more; temporary +245,760 bytes: aten::sqrt, 2 tensors more". What is
 // not named is counted at the end.
 std::string explanation_text(const PhaseGrowth& growth, const Measure& measure);
-// "at the maximum of forward", "at the peak, in optimizer step (in forward in BASE)".
+// "at the maximum of forward", "at the peak, in optimizer step (in BASE in forward)".
 std::string where_text(const PhaseGrowth& growth, bool at_peak);
 
 // "+1.200 GiB now at train.py:42 (forward)".
