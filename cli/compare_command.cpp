@@ -1,12 +1,15 @@
-#include "cli/compare_command.h"
-
+// `peakbench compare` and `peakbench gate`.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/errors.h"
@@ -24,6 +27,19 @@ namespace peakbench::cli {
 namespace {
 
 using analysis::Source;
+
+// What both take: two runs, a policy, and where the reader wants the answer.
+struct ComparisonArguments {
+  std::string base, now, history, out, templates;
+  std::vector<std::string> formats;
+  bool json = false;
+  std::map<std::string, std::string> policy;  // by key of the suite's table `gate`
+};
+
+struct Compared {
+  Source base, now;
+  compare::Comparison comparison;
+};
 
 void add_policy(CLI::App& command, ComparisonArguments& arguments) {
   const std::string group = "Policy (default: the suite's table `gate`, else the defaults below)";
@@ -69,8 +85,6 @@ compare::Policy policy_for(const ComparisonArguments& arguments, const analysis:
   return policy;
 }
 
-}  // namespace
-
 void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
   command
       .add_option("base", arguments.base,
@@ -100,11 +114,10 @@ void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
   add_policy(command, arguments);
 }
 
+// `--format csv` without --out: the figures are printed in place of the text.
 bool prints_csv(const ComparisonArguments& arguments) {
   return arguments.formats == std::vector<std::string>{"csv"} && arguments.out.empty();
 }
-
-namespace {
 
 Source read_side(const std::string& named, const std::string& history) {
   auto program = programs::read_emulated_json(named);
@@ -117,8 +130,8 @@ Source read_side(const std::string& named, const std::string& history) {
   return source;
 }
 
-}  // namespace
-
+// Reads both, and compares them by the suite's policy with what was typed in its place. Throws
+// ConfigError.
 Compared compare_runs(const ComparisonArguments& arguments) {
   if (!arguments.formats.empty() && !prints_csv(arguments) && arguments.out.empty())
     throw ConfigError("--format needs --out DIR: the folder that the pages are written to");
@@ -129,6 +142,8 @@ Compared compare_runs(const ComparisonArguments& arguments) {
   return compared;
 }
 
+// Files of the formats asked for, in --out; returns their paths. `json` is what the format json
+// writes.
 std::vector<std::string> write_pages(const World& world, const ComparisonArguments& arguments,
                                      const Compared& compared,
                                      const std::optional<compare::GateNote>& gate,
@@ -145,9 +160,21 @@ std::vector<std::string> write_pages(const World& world, const ComparisonArgumen
   return compare::write_pages(compared.base, compared.now, compared.comparison, options);
 }
 
-// `peakbench compare`: one run against another. Says what differs and judges nothing.
+// `judged`: what the text says behind the comparison. `written`: paths of pages.
+void print(World& world, const ComparisonArguments& arguments, const Compared& compared,
+           const nlohmann::ordered_json& json, const std::string& judged,
+           const std::vector<std::string>& written) {
+  if (arguments.json) {
+    world.out << json_text(json);
+  } else if (prints_csv(arguments)) {
+    world.out << compare::to_csv(compared.comparison);
+  } else {
+    world.out << compare::to_text(compared.comparison, world.out_width) << judged;
+    for (const auto& path : written) world.out << path << "\n";
+  }
+}
 
-namespace {
+// `peakbench compare`: one run against another. Says what differs and judges nothing.
 
 constexpr const char* kCompareFooter = R"(Examples:
   peakbench compare results/main results/change
@@ -160,17 +187,8 @@ the same, no case is in both, or a page cannot be written.)";
 
 int show(World& world, const ComparisonArguments& arguments) {
   const auto compared = compare_runs(arguments);
-  const auto written = write_pages(world, arguments, compared);
-  if (arguments.json) {
-    world.out << json_text(compare::to_json(compared.comparison));
-    return kDone;
-  }
-  if (prints_csv(arguments)) {
-    world.out << compare::to_csv(compared.comparison);
-    return kDone;
-  }
-  world.out << compare::to_text(compared.comparison, world.out_width);
-  for (const auto& path : written) world.out << path << "\n";
+  const auto json = compare::to_json(compared.comparison);
+  print(world, arguments, compared, json, "", write_pages(world, arguments, compared, {}, json));
   return kDone;
 }
 
@@ -248,15 +266,8 @@ class GateCommand {
     const auto written = write_pages(world_, arguments, compared, note, json);
     write_junit(compared, decision);
     write_summary(compared, note);
-    if (arguments.json) {
-      world_.out << json_text(json);
-    } else if (prints_csv(arguments)) {
-      world_.out << compare::to_csv(compared.comparison);
-    } else {
-      world_.out << compare::to_text(compared.comparison, world_.out_width) << "\n"
-                 << compare::to_text(decision, world_.out_width);
-      for (const auto& path : written) world_.out << path << "\n";
-    }
+    print(world_, arguments, compared, json, "\n" + compare::to_text(decision, world_.out_width),
+          written);
     return decision.exit_code();
   }
 

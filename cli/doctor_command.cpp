@@ -1,5 +1,3 @@
-#include "cli/doctor_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "base/columns.h"
 #include "base/errors.h"
@@ -33,10 +32,15 @@
 namespace peakbench::cli {
 namespace {
 
-constexpr std::chrono::minutes kPatience{10};  // it imports PyTorch, and trains
+// `peakbench doctor --context`: the memory of a real GPU's CUDA context.
+struct ContextArguments {
+  int device = 0;  // as PyTorch counts GPUs
+  std::string to;  // a card file to add the figures to; empty: none
+  bool json = false;
+};
 
-}  // namespace
-
+// Runs `python3 -m peakbench.context` and prints its result. Throws ConfigError if there is no
+// Python, or it fails without a sentence of ours.
 int measure_context(World& world, const ContextArguments& arguments) {
   const auto interpreter = launch::torch_of_environment().python;
   if (interpreter.empty())
@@ -47,6 +51,7 @@ int measure_context(World& world, const ContextArguments& arguments) {
   words.insert(words.end(), {"--device", std::to_string(arguments.device)});
   if (!arguments.to.empty()) words.insert(words.end(), {"--to", arguments.to});
   if (arguments.json) words.emplace_back("--json");
+  constexpr std::chrono::minutes kPatience{10};  // it imports PyTorch, and trains
   const auto said = process::ask_command({.arguments = words, .patience = kPatience});
   if (said.ok()) {
     world.out << said.out;
@@ -61,8 +66,6 @@ int measure_context(World& world, const ContextArguments& arguments) {
 }
 
 // `peakbench doctor`: is everything there that a run needs, and if not, what to do.
-
-namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;

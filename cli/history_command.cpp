@@ -85,48 +85,6 @@ Command add_history(CLI::App& app, World& world) {
   };
 }
 
-namespace {
-
-std::string first_variable(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return "";
-}
-
-// The first line that a command prints; empty where it fails.
-std::string line_of(const std::vector<std::string>& command) {
-  constexpr auto kPatience = std::chrono::seconds(20);
-  const auto said = process::ask_command({.arguments = command, .patience = kPatience});
-  if (!said.ok()) return "";
-  std::string line = said.out.substr(0, said.out.find('\n'));
-  line.erase(line.find_last_not_of(" \r\n") + 1);
-  return line;
-}
-
-std::string recorded_commit(const records::Run& run) {
-  const auto found = run.environment.find("commit");
-  if (found == run.environment.end() || !found->is_string()) return "";
-  const auto commit = found->get<std::string>();
-  return commit == "unknown" ? "" : commit;
-}
-
-}  // namespace
-
-Revision revision_of(const records::Run& run) {
-  Revision revision;
-  revision.commit =
-      first_variable({"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT"});
-  revision.branch = first_variable({"GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME",
-                                    "GIT_BRANCH", "BUILDKITE_BRANCH"});
-  if (revision.commit.empty()) revision.commit = recorded_commit(run);
-  if (revision.commit.empty()) revision.commit = line_of({"git", "rev-parse", "HEAD"});
-  if (revision.branch.empty())
-    revision.branch = line_of({"git", "symbolic-ref", "--quiet", "--short", "HEAD"});
-  return revision;
-}
-
 // `peakbench history add`: files runs, and lines of another history.
 
 namespace {
@@ -170,11 +128,50 @@ void tell(World& world, const AddArguments& arguments, const std::string& what, 
   if (!added.note.empty()) world.err << "note: " << added.note << "\n";
 }
 
+std::string first_variable(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return "";
+}
+
+// The first line that a command prints; empty where it fails.
+std::string line_of(const std::vector<std::string>& command) {
+  constexpr auto kPatience = std::chrono::seconds(20);
+  const auto said = process::ask_command({.arguments = command, .patience = kPatience});
+  if (!said.ok()) return "";
+  std::string line = said.out.substr(0, said.out.find('\n'));
+  line.erase(line.find_last_not_of(" \r\n") + 1);
+  return line;
+}
+
+std::string recorded_commit(const records::Run& run) {
+  const auto found = run.environment.find("commit");
+  if (found == run.environment.end() || !found->is_string()) return "";
+  const auto commit = found->get<std::string>();
+  return commit == "unknown" ? "" : commit;
+}
+
+// Fills in what nobody typed: what continuous integration says (GitHub, GitLab, Jenkins,
+// Buildkite), else what the run itself recorded, else git in the working folder. A pull request's
+// branch is its head's.
+void complete(Labels& labels, const records::Run& run) {
+  if (labels.commit.empty())
+    labels.commit =
+        first_variable({"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT"});
+  if (labels.commit.empty()) labels.commit = recorded_commit(run);
+  if (labels.commit.empty()) labels.commit = line_of({"git", "rev-parse", "HEAD"});
+  if (labels.branch.empty())
+    labels.branch = first_variable({"GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME",
+                                    "GIT_BRANCH", "BUILDKITE_BRANCH"});
+  if (labels.branch.empty())
+    labels.branch = line_of({"git", "symbolic-ref", "--quiet", "--short", "HEAD"});
+}
+
 Added add_run_folder(World& world, History& history, const std::string& path, Labels labels) {
   const auto run = records::read_run(path);
-  const auto revision = revision_of(run);
-  if (labels.commit.empty()) labels.commit = revision.commit;
-  if (labels.branch.empty()) labels.branch = revision.branch;
+  complete(labels, run);
   std::vector<std::string> notes;
   const auto parts = analysis::parts_of_run(run, records::run_folder_of(path), &notes);
   for (const auto& note : notes) world.err << "note: " << note << "\n";

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "records/run.h"
 #include "reports/trends/history.h"
 
 namespace peakbench::cli {
@@ -28,15 +27,5 @@ Command add_history_accept(CLI::App& parent, World& world);
 Command add_history_prune(CLI::App& parent, World& world);
 Command add_history_export(CLI::App& parent, World& world);
 Command add_history_check(CLI::App& parent, World& world);
-
-// What a run is of: its commit and branch, from where they can be known.
-
-struct Revision {
-  std::string commit, branch;  // empty where unknown
-};
-
-// What continuous integration says (GitHub, GitLab, Jenkins, Buildkite), else what the run itself
-// recorded, else git in the working folder. A pull request's branch is its head's.
-Revision revision_of(const records::Run& run);
 
 }  // namespace peakbench::cli

@@ -75,11 +75,11 @@ std::size_t jobs_for(std::int64_t available_bytes) {
                                  std::max<std::size_t>(launch::usable_cores(), 1));
 }
 
-launch::TorchFound torch_to_build_for(const WorkersBuild& arguments) {
+launch::TorchFound torch_to_build_for(const std::string& torch_folder) {
   auto found = launch::torch_of_environment();
-  if (!arguments.torch_folder.empty()) {
+  if (!torch_folder.empty()) {
     const auto python = found.python;
-    found = launch::torch_found_in(fs::absolute(arguments.torch_folder).lexically_normal());
+    found = launch::torch_found_in(fs::absolute(torch_folder).lexically_normal());
     found.python = python;
   }
   if (found.torch) return found;
@@ -134,8 +134,8 @@ std::string build_worker_for(World& world, const launch::TorchFound& found, bool
   return end.folder.string();
 }
 
-int build_worker(World& world, const WorkersBuild& arguments) {
-  const auto end = worker_built(world, torch_to_build_for(arguments));
+int build_worker(World& world, const std::string& torch_folder) {
+  const auto end = worker_built(world, torch_to_build_for(torch_folder));
   if (end.folder.empty()) throw Interrupted(kNothingIsLeft);
   world.out << fmt::format("{}{}\n", end.was_there ? "It is there already: " : "",
                            printable(end.folder.string()));

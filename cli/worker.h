@@ -26,12 +26,8 @@ std::string build_worker_for(World& world, const launch::TorchFound& found, bool
 // cannot be had; Interrupted.
 launch::Release release_installed(World& world, const launch::ReleaseOrder& order);
 
-struct WorkersBuild {
-  std::string torch_folder;  // empty: the environment's
-};
-
-// An exit code.
-int build_worker(World& world, const WorkersBuild& arguments);
+// An exit code. Empty `torch_folder`: the environment's.
+int build_worker(World& world, const std::string& torch_folder);
 
 // The worker that a command uses.
 

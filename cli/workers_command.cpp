@@ -173,11 +173,11 @@ Command add_workers(CLI::App& app, World& world) {
   command->require_subcommand(0, 1);
   const auto json = std::make_shared<bool>(false);
   const auto version = std::make_shared<std::string>();
-  const auto build = std::make_shared<WorkersBuild>();
+  const auto torch_folder = std::make_shared<std::string>();
   auto* list =
       command->add_subcommand("list", "List the workers, their PyTorch, and which one is chosen");
   auto* make = command->add_subcommand("build", "Compile a worker for the environment's PyTorch");
-  make->add_option("--torch-dir", build->torch_folder,
+  make->add_option("--torch-dir", *torch_folder,
                    "Folder `torch` of the PyTorch to build for (default: the environment's)")
       ->type_name("DIR");
   auto* take_out = command->add_subcommand("remove", "Delete a worker that `workers build` made");
@@ -193,8 +193,8 @@ Command add_workers(CLI::App& app, World& world) {
     if (one == command)
       for (auto* other : {make, take_out}) other->excludes(as_json)->excludes(torch);
   }
-  return [&world, json, version, build, make, take_out] {
-    if (make->parsed()) return build_worker(world, *build);
+  return [&world, json, version, torch_folder, make, take_out] {
+    if (make->parsed()) return build_worker(world, *torch_folder);
     if (take_out->parsed()) return remove(world, *version);
     return list_workers(world, *json);
   };
