@@ -25,6 +25,7 @@
 #include "planning/stack.h"
 #include "records/device.h"
 #include "records/run.h"
+#include "reports/render/format.h"
 #include "reports/render/text.h"
 
 namespace peakbench::cli {
@@ -319,12 +320,9 @@ class CheckCommand {
     if (arguments_.quiet)
       typed.push_back("--quiet");
     else
-      world_.err << fmt::format(
-          "{}: {} of {} on {}\n", part.name,
-          part.strategies.size() == 1 ? "1 stack"
-                                      : fmt::format("{} stacks", part.strategies.size()),
-          part.models.size() == 1 ? "1 model" : fmt::format("{} models", part.models.size()),
-          part.device);
+      world_.err << fmt::format("{}: {} of {} on {}\n", part.name,
+                                reports::count_of(part.strategies.size(), "stack"),
+                                reports::count_of(part.models.size(), "model"), part.device);
     typed.insert(typed.end(), more.begin(), more.end());
     std::ostringstream table, said;
     World inner = with_streams(table, arguments_.quiet ? said : world_.err);

@@ -31,6 +31,13 @@ bool has_axis(const FitFound& found) { return found.along != Along::kNothing; }
 
 bool is_another_problem(const Cell& cell) { return cell.planned.promise.different_problem; }
 
+// From that of another cell.
+bool differs(const FitFound& found, const records::AxisRow& row, const Cell& cell) {
+  return std::ranges::any_of(found.cells, [&](const Cell& other) {
+    return !records::same_in(row, other.planned.spec, cell.planned.spec);
+  });
+}
+
 // What else differs between cells than the stack and the card: "gpt2 s256", "bf16"; empty where
 // nothing does.
 std::string setting_of_cell(const FitFound& found, const Cell& cell) {
@@ -40,10 +47,7 @@ std::string setting_of_cell(const FitFound& found, const Cell& cell) {
   for (const auto axis : {records::Axis::kModel, records::Axis::kDtype, records::Axis::kBatchSize,
                           records::Axis::kSequenceLength, records::Axis::kAllocator}) {
     const auto& row = records::row_of(axis);
-    const bool differs = std::ranges::any_of(found.cells, [&](const Cell& other) {
-      return !records::same_in(row, other.planned.spec, spec);
-    });
-    if (!differs) continue;
+    if (!differs(found, row, cell)) continue;
     const auto text =
         axis == records::Axis::kModel || !*row.in_id ? row.text(spec) : records::in_id(row, spec);
     if (!text.empty()) setting += (setting.empty() ? "" : " ") + text;
@@ -54,11 +58,8 @@ std::string setting_of_cell(const FitFound& found, const Cell& cell) {
 // Who is asked about: each model, length and setting has an answer of its own.
 std::string subject_of_cell(const FitFound& found, const Cell& cell) {
   const auto setting = setting_of_cell(found, cell);
-  const auto& model = records::row_of(records::Axis::kModel);
-  const bool several = std::ranges::any_of(found.cells, [&](const Cell& other) {
-    return !records::same_in(model, other.planned.spec, cell.planned.spec);
-  });
-  if (several && !setting.empty()) return setting;
+  if (!setting.empty() && differs(found, records::row_of(records::Axis::kModel), cell))
+    return setting;
   return found.title + (setting.empty() ? "" : " " + setting);
 }
 
@@ -343,17 +344,6 @@ std::string verdict_words(const records::Verdict& verdict) {
   return fmt::format("{}{}", records::verdict_word(verdict.kind), why.empty() ? "" : ": " + why);
 }
 
-// Cells whose figures are not exact, by how.
-std::map<records::VerdictKind, std::vector<std::size_t>> doubts_of(const FitFound& found) {
-  std::map<records::VerdictKind, std::vector<std::size_t>> doubts;
-  for (std::size_t i = 0; i < found.answers.size(); ++i) {
-    const auto& answer = found.answers[i];
-    const auto* verdict = answer.found ? records::verdict_of(*answer.found) : nullptr;
-    if (verdict && verdict->kind != records::VerdictKind::exact) doubts[verdict->kind].push_back(i);
-  }
-  return doubts;
-}
-
 // Where the smallest card was asked for: cards are tried from the smallest until one does.
 std::string not_tried_words(const FitFound& found) {
   std::map<std::string, std::int64_t> reasons;
@@ -393,12 +383,13 @@ std::string notes(const FitFound& found, int width) {
       say(fmt::format("{}: least memory: {}", named(found, i), answer.least.note));
   }
   if (found.smallest_card) say(not_tried_words(found));
-  for (const auto& [kind, doubts] : doubts_of(found)) {
-    std::vector<const records::Verdict*> verdicts;
-    for (const auto i : doubts) verdicts.push_back(records::verdict_of(*found.answers[i].found));
-    const auto told = analysis::tightest(verdicts);
-    const auto more = doubts.size() > 1 ? fmt::format(" (and {} more)", doubts.size() - 1) : "";
-    say(fmt::format("{}{}: {}", named(found, doubts[told]), more, verdict_words(*verdicts[told])));
+  std::vector<const records::Verdict*> verdicts;
+  for (const auto& answer : found.answers)
+    verdicts.push_back(answer.found ? records::verdict_of(*answer.found) : nullptr);
+  for (const auto& [kind, doubt] : analysis::doubts_of(verdicts)) {
+    const auto more = doubt.count > 1 ? fmt::format(" (and {} more)", doubt.count - 1) : "";
+    say(fmt::format("{}{}: {}", named(found, doubt.tightest), more,
+                    verdict_words(*verdicts[doubt.tightest])));
   }
   return listed("Notes", lines, width);
 }

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "records/setting.h"
-#include "reports/render/text.h"
+#include "reports/render/format.h"
 #include "reports/render/words.h"
 
 namespace peakbench::cli {
@@ -47,10 +47,7 @@ Cases joined(Cases first, const Cases& second) {
   return first;
 }
 
-std::string count_of(std::size_t count, const char* what) {
-  return count == 1 ? fmt::format("1 {}", what) : fmt::format("{} {}s", count, what);
-}
-std::string cases(std::size_t count) { return count_of(count, "case"); }
+std::string cases(std::size_t count) { return reports::count_of(count, "case"); }
 
 bool is_unchecked(const CaseResult& result) {
   return result.equivalence && result.equivalence->verdict == "not_checked";
@@ -233,9 +230,10 @@ class Checker {
     if (unchecked.empty()) return found;
     auto& apart = found.emplace_back(finding(question));
     apart.answer = Answer::kNotChecked;
-    apart.text = fmt::format("{} ran and {} compared with nothing: {}",
-                             count_of(unchecked.size(), question == kStacks ? "stack" : "case"),
-                             unchecked.size() == 1 ? "was" : "were", with_reasons(unchecked));
+    apart.text =
+        fmt::format("{} ran and {} compared with nothing: {}",
+                    reports::count_of(unchecked.size(), question == kStacks ? "stack" : "case"),
+                    unchecked.size() == 1 ? "was" : "were", with_reasons(unchecked));
     return found;
   }
 

@@ -42,7 +42,7 @@ std::string worker_words(const launch::Turn& turn) {
 
 std::string workers_left(const launch::Turn& turn) {
   const auto left = turn.memory_workers + turn.throughput_workers;
-  return fmt::format("{} worker{} left", left, left == 1 ? "" : "s");
+  return reports::count_of(left, "worker") + " left";
 }
 
 // The phrases of the second line, each with its weight: the lightest go first when the window is
@@ -228,8 +228,7 @@ class PlainProgress : public Progress {
       say(named(turn));
     else if (turn.round != round_)
       say(fmt::format("timing, round {} of {}: {} in turn, {}", turn.round + 1, turn.rounds,
-                      turn.group_size == 1 ? "1 case" : fmt::format("{} cases", turn.group_size),
-                      workers_left(turn)));
+                      reports::count_of(turn.group_size, "case"), workers_left(turn)));
     round_ = turn.mode == records::JobMode::kMemory ? -1 : turn.round;
   }
   void worker_progress(std::size_t place, const records::Progress& progress) override {

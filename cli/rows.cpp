@@ -115,11 +115,10 @@ std::string plan_as_text(const planning::Plan& plan, const std::vector<planning:
   }
   const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
                                      [](const auto& one) { return one.decided.has_value(); });
-  text += fmt::format(
-      "{} case{}, {} of them will not run.{}\n", count, count == 1 ? "" : "s", decided,
-      plan.reference.empty()
-          ? ""
-          : fmt::format(" Differences are shown against {}.", printable(plan.reference)));
+  text += fmt::format("{}, {} of them will not run.{}\n", reports::count_of(count, "case"), decided,
+                      plan.reference.empty() ? ""
+                                             : fmt::format(" Differences are shown against {}.",
+                                                           printable(plan.reference)));
   if (!folders.empty()) text += fmt::format("Plugins also from {}.\n", in_words(folders));
   return text;
 }

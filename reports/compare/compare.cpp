@@ -198,24 +198,22 @@ Side side_of(const Source& source) {
 // A gate that passes would seem to say that nothing grew. One note a kind, however many cases.
 void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
                 std::vector<std::string>& notes) {
-  std::map<records::VerdictKind, std::vector<const CaseComparison*>> doubtful;
+  std::vector<const records::Verdict*> verdicts;
   for (const auto& one : cases) {
     const auto* result = records::find_case(now.run, one.id);
     const auto* verdict = result == nullptr ? nullptr : records::verdict_of(*result);
-    if (one.state == CaseState::kCompared && verdict != nullptr &&
-        records::doubt(verdict->kind) >= records::doubt(records::VerdictKind::lower_bound))
-      doubtful[verdict->kind].push_back(&one);
+    const bool counts =
+        one.state == CaseState::kCompared && verdict != nullptr &&
+        records::doubt(verdict->kind) >= records::doubt(records::VerdictKind::lower_bound);
+    verdicts.push_back(counts ? verdict : nullptr);
   }
-  for (const auto& [kind, some] : doubtful) {
-    std::vector<const records::Verdict*> verdicts;
-    for (const auto* one : some)
-      verdicts.push_back(records::verdict_of(*records::find_case(now.run, one->id)));
-    const auto told = analysis::tightest(verdicts);
-    const auto why = analysis::main_reason(*verdicts[told]);
-    const auto more = some.size() == 1 ? "" : fmt::format(" and {} more", some.size() - 1);
-    notes.push_back(fmt::format(
-        "{}{}: NEW's figures are {}{}: what they do not show is not compared.", some[told]->id,
-        more, in_words(kind), why.empty() ? "" : fmt::format(" ({})", why)));
+  for (const auto& [kind, doubt] : analysis::doubts_of(verdicts)) {
+    const auto why = analysis::main_reason(*verdicts[doubt.tightest]);
+    const auto more = doubt.count == 1 ? "" : fmt::format(" and {} more", doubt.count - 1);
+    notes.push_back(
+        fmt::format("{}{}: NEW's figures are {}{}: what they do not show is not compared.",
+                    cases[doubt.tightest].id, more, in_words(kind),
+                    why.empty() ? "" : fmt::format(" ({})", why)));
   }
 }
 

@@ -110,9 +110,7 @@ std::string named(const std::string& text, const char* otherwise) {
   return text.empty() ? otherwise : reports::printable(text);
 }
 
-std::string cases_text(std::size_t count) {
-  return fmt::format("{} {}", count, count == 1 ? "case" : "cases");
-}
+std::string cases_text(std::size_t count) { return reports::count_of(count, "case"); }
 
 std::string change_text(const Change& change) {
   // A revision in full says no more than its beginning.

@@ -49,6 +49,10 @@ std::string grouped(std::int64_t value) {
   return value < 0 ? kMinus + digits : digits;
 }
 
+std::string count_of(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string signed_grouped(std::int64_t value) { return (value > 0 ? "+" : "") + grouped(value); }
 
 double ratio_of(std::int64_t part, std::int64_t whole) {

@@ -2,6 +2,7 @@
 // unit that fits. Bytes stay exact beside it. Pure, independent of the locale.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,11 +11,12 @@ namespace peakbench::reports {
 
 inline constexpr const char* kMinus = "\u2212";
 
-std::string gib(std::int64_t bytes);             // "5.670"; "<0.001" for little, "0" for none
-std::string signed_gib(std::int64_t bytes);      // "−1.102", "+0.010", "0"
-std::string grouped(std::int64_t value);         // "6,087,938,768"
-std::string signed_grouped(std::int64_t value);  // "−1,024", "+512", "0"
-double ratio_of(std::int64_t part, std::int64_t whole);  // 0 where there is no whole
+std::string gib(std::int64_t bytes);         // "5.670"; "<0.001" for little, "0" for none
+std::string signed_gib(std::int64_t bytes);  // "−1.102", "+0.010", "0"
+std::string grouped(std::int64_t value);     // "6,087,938,768"
+std::string count_of(std::size_t count, const std::string& what);  // "1 case", "1200 cases"
+std::string signed_grouped(std::int64_t value);                    // "−1,024", "+512", "0"
+double ratio_of(std::int64_t part, std::int64_t whole);            // 0 where there is no whole
 // What is no finite number is "NaN", "∞" or "−∞" in all of these.
 std::string percent(double fraction);         // 0.1944 -> "19.4"
 std::string signed_percent(double fraction);  // -0.1944 -> "−19.4", "0.0"

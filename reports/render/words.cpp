@@ -129,13 +129,17 @@ std::string main_reason(const Verdict& verdict) {
   return verdict.conditions.empty() ? "" : verdict.conditions.front();
 }
 
-std::size_t tightest(const std::vector<const Verdict*>& verdicts) {
-  const auto has_less_room = [](const Verdict* a, const Verdict* b) {
-    return a->workspace_room_bytes &&
-           (!b->workspace_room_bytes || *a->workspace_room_bytes < *b->workspace_room_bytes);
-  };
-  return static_cast<std::size_t>(std::ranges::min_element(verdicts, has_less_room) -
-                                  verdicts.begin());
+std::map<records::VerdictKind, Doubt> doubts_of(const std::vector<const Verdict*>& verdicts) {
+  std::map<records::VerdictKind, Doubt> doubts;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (!verdicts[i] || verdicts[i]->kind == records::VerdictKind::exact) continue;
+    auto& [count, tightest] = doubts.try_emplace(verdicts[i]->kind, Doubt{0, i}).first->second;
+    const auto &room = verdicts[i]->workspace_room_bytes,
+               &least = verdicts[tightest]->workspace_room_bytes;
+    if (room && (!least || *room < *least)) tightest = i;
+    ++count;
+  }
+  return doubts;
 }
 
 }  // namespace peakbench::analysis

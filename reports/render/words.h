@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -50,9 +51,14 @@ namespace peakbench::analysis {
 // Its first reason, or its first condition: the worst. Empty: it has none.
 std::string main_reason(const records::Verdict& verdict);
 
-// Which of these lacks the workspace with the least room; the first where none has a room. There is
-// one at least.
-std::size_t tightest(const std::vector<const records::Verdict*>& verdicts);
+// Verdicts of one kind: how many, and the place of that which lacks the workspace with the least
+// room, of the first where none has a room.
+struct Doubt {
+  std::size_t count = 0, tightest = 0;
+};
+// Those that are not exact; nullptr: a case without a verdict.
+std::map<records::VerdictKind, Doubt> doubts_of(
+    const std::vector<const records::Verdict*>& verdicts);
 
 }  // namespace peakbench::analysis
 

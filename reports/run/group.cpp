@@ -178,7 +178,7 @@ std::optional<std::int64_t> room_of_order(const Group& group) {
 }
 
 std::string text_of(const Note& note, const Group& group) {
-  const auto told = analysis::tightest(note.verdicts);
+  const auto told = analysis::doubts_of(note.verdicts).begin()->second.tightest;
   const Verdict& verdict = *note.verdicts[told];
   std::string text =
       std::string(meaning(verdict.kind)) + "; " + printable(analysis::main_reason(verdict)) + ".";
