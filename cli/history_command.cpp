@@ -12,13 +12,13 @@
 
 #include "base/errors.h"
 #include "base/json.h"
-#include "cli/history_text.h"
 #include "cli/option_values.h"
 #include "host/command.h"
 #include "records/run_files.h"
 #include "reports/trends/keep.h"
 #include "reports/trends/publish.h"
 #include "reports/trends/source.h"
+#include "reports/trends/text.h"
 
 namespace peakbench::cli {
 // `peakbench history`: runs over time. No torch, no plugins.
@@ -266,7 +266,8 @@ struct PublishArguments {
 int publish(World& world, PublishArguments& arguments) {
   arguments.options.builtin_template_directory = world.places.templates;
   const auto published = trends::publish(arguments.place.to_read(), arguments.options);
-  for (const auto& [number, why] : published.left_out) world.err << left_out_text(number, why);
+  for (const auto& [number, why] : published.left_out)
+    world.err << trends::left_out_text(number, why);
   world.out << fmt::format("{}\n{} files written, {} as they were, {} removed\n", published.index,
                            published.written, published.unchanged, published.removed);
   return kDone;

@@ -14,11 +14,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/history_command.h"
-#include "cli/history_text.h"
 #include "cli/option_values.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/trends/keep.h"
+#include "reports/trends/text.h"
 
 namespace peakbench::cli {
 namespace {
@@ -89,7 +89,7 @@ int prune(World& world, const PruneArguments& arguments) {
     world.out << json_text(Json{{"dry_run", arguments.dry_run}, {"runs", numbers}});
     return kDone;
   }
-  if (!going.empty() && arguments.dry_run) world.out << runs_table(going, world.out_width);
+  if (!going.empty() && arguments.dry_run) world.out << trends::runs_table(going, world.out_width);
   world.out << fmt::format(
       "{} of {} runs {}\n", numbers.size(), all,
       arguments.dry_run ? fmt::format("would go ({} bytes)", reports::grouped(bytes)) : "removed");

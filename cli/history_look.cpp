@@ -8,11 +8,11 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/history_command.h"
-#include "cli/history_text.h"
 #include "cli/option_values.h"
 #include "reports/render/format.h"
 #include "reports/run/report.h"
 #include "reports/trends/keep.h"
+#include "reports/trends/text.h"
 
 namespace peakbench::cli {
 namespace {
@@ -54,30 +54,10 @@ int list(World& world, const HistoryListArguments& arguments) {
     world.out << "No run fits.\n";
     return kDone;
   }
-  world.out << runs_table(runs, world.out_width);
+  world.out << trends::runs_table(runs, world.out_width);
   if (!arguments.all && static_cast<std::int64_t>(runs.size()) == arguments.last)
     world.out << fmt::format("The newest {}; --all shows all, --last N others.\n", runs.size());
   return kDone;
-}
-
-std::string described(const trends::RunRow& run) {
-  std::string text = fmt::format("run {}  {}\n", run.number, printable(run.title));
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) text += fmt::format("{:<10} {}\n", name, printable(value));
-  };
-  add("created", reports::date_for_people(run.created));
-  add("added", reports::date_for_people(run.added));
-  add("branch", run.labels.branch);
-  add("commit", run.labels.commit);
-  add("verdict", run.labels.verdict);
-  add("note", run.labels.note);
-  add("suite", run.suite);
-  add("status", run.status == "complete" ? "" : run.status);
-  add("LibTorch", run.conditions.libtorch);
-  add("driver", run.conditions.driver);
-  add("Peakbench", run.peakbench);
-  add("stored", reports::grouped(run.stored_bytes) + " bytes");
-  return text;
 }
 
 int show(World& world, const ShowArguments& arguments) {
@@ -89,41 +69,14 @@ int show(World& world, const ShowArguments& arguments) {
     world.out << json_text(json);
     return kDone;
   }
-  world.out << described(row) << "\n"
+  world.out << trends::run_text(row) << "\n"
             << reports::main_table(history.record(row.number), world.out_width);
   return kDone;
 }
 
-Json trend_json(const NamedTrend& trend) {
-  const auto& series = trend.series;
-  Json json{{"case", series.case_id},
-            {"card", series.card},
-            {"device_options", series.device_options},
-            {"emulated", series.emulated}};
-  json["points"] = Json::array();
-  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
-  for (const auto& point : trend.points)
-    json["points"].push_back({{"run", point.run->number},
-                              {"created", point.run->created},
-                              {"commit", point.run->labels.commit},
-                              {"verdict", point.run->labels.verdict},
-                              {"status", point.point.status},
-                              {"peak_allocated_bytes", or_null(point.point.allocated_bytes)},
-                              {"peak_requested_bytes", or_null(point.point.requested_bytes)},
-                              {"peak_reserved_bytes", or_null(point.point.reserved_bytes)},
-                              {"figures", point.point.figures},
-                              {"step_ns", or_null(point.point.step_ns)},
-                              {"samples_per_second", or_null(point.point.samples_per_second)},
-                              {"tokens_per_second", or_null(point.point.tokens_per_second)},
-                              {"comparable_with_previous", point.break_reason.empty()},
-                              {"break", point.break_reason},
-                              {"clock_went_back", point.clock_back}});
-  return json;
-}
-
 // A row a point, with what its trend is of.
-void add_rows(const NamedTrend& trend, Json& rows) {
-  auto json = trend_json(trend);
+void add_rows(const trends::NamedTrend& trend, Json& rows) {
+  auto json = to_json(trend);
   const auto points = json["points"];
   json.erase("points");
   for (const auto& point : points) {
@@ -138,12 +91,12 @@ int trend(World& world, const TrendArguments& arguments) {
   const auto history = arguments.place.to_read();
   const auto branch = arguments.branch.empty() ? history.default_branch() : arguments.branch;
   trends::Runs runs(history);
-  std::vector<NamedTrend> trends;
+  std::vector<trends::NamedTrend> trends;
   for (const auto& series : history.series(arguments.text, arguments.card)) {
     auto points = trends::trend_of(history, runs, series, branch, arguments.last);
     if (!points.empty()) trends.push_back({series, std::move(points)});
   }
-  for (const auto& [number, why] : runs.notes()) world.err << left_out_text(number, why);
+  for (const auto& [number, why] : runs.notes()) world.err << trends::left_out_text(number, why);
   if (arguments.format.name == "csv") {
     Json rows = Json::array();
     for (const auto& one : trends) add_rows(one, rows);
@@ -152,7 +105,7 @@ int trend(World& world, const TrendArguments& arguments) {
   }
   if (!arguments.format.is_text()) {
     Json all = Json::array();
-    for (const auto& one : trends) all.push_back(trend_json(one));
+    for (const auto& one : trends) all.push_back(to_json(one));
     world.out << json_text(Json{{"branch", branch}, {"series", all}});
     return kDone;
   }
@@ -166,8 +119,8 @@ int trend(World& world, const TrendArguments& arguments) {
         history.path(), branch, arguments.text,
         arguments.card.empty() ? "" : " on a card with \"" + arguments.card + "\" in its name"));
   world.out << fmt::format("branch {}, {}\n", branch.empty() ? "(none)" : branch, arguments.metric)
-            << (trends.size() == 1 ? points_table(trends[0], metric, world.out_width)
-                                   : trends_table(trends, metric, world.out_width));
+            << (trends.size() == 1 ? trends::points_table(trends[0], metric, world.out_width)
+                                   : trends::trends_table(trends, metric, world.out_width));
   return kDone;
 }
 

@@ -30,6 +30,9 @@ struct Labels {
 };
 const std::vector<std::string>& known_verdicts();
 
+// As much of a commit as people read.
+inline std::string short_commit(const Labels& labels) { return labels.commit.substr(0, 12); }
+
 // What must be equal for two points of a series to be comparable.
 using analysis::Conditions;
 

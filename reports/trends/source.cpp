@@ -133,13 +133,16 @@ Source from_history(const Reference& reference, const std::string& text, const s
   const auto history = History::open_to_read(file);
   const auto row = find_run(history, reference, text);
   const auto named = text.substr(text.find(':') + 1);
-  const auto& commit = row.labels.commit;
   return {history.record(row.number), history.parts(row.number), "",
-          fmt::format("{} (run {}{}{})", named.empty() ? "latest" : named, row.number,
-                      commit.empty() ? "" : ", ", commit.substr(0, 12))};
+          run_label(named.empty() ? "latest" : named, row)};
 }
 
 }  // namespace
+
+std::string run_label(const std::string& named, const RunRow& row) {
+  const auto commit = short_commit(row.labels);
+  return fmt::format("{} (run {}{}{})", named, row.number, commit.empty() ? "" : ", ", commit);
+}
 
 std::string history_file(const std::string& asked) {
   if (!asked.empty()) return asked;

@@ -30,6 +30,9 @@ RunRow find_run(const History& history, const Reference& reference, const std::s
 
 using analysis::Source;
 
+// "main@good (run 12, 3f9c2d1a0b4e)".
+std::string run_label(const std::string& named, const RunRow& row);
+
 inline constexpr const char* kHistoryVariable = "PEAKBENCH_HISTORY";
 inline constexpr const char* kDefaultHistoryFile = "peakbench-history.sqlite";
 

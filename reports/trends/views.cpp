@@ -40,7 +40,7 @@ using reports::grouped;
 using reports::printable;
 using trends::RunRow;
 
-constexpr std::size_t kCommitShown = 12, kRunsPerPage = 500;
+constexpr std::size_t kRunsPerPage = 500;
 
 std::string count_text(std::size_t count) { return grouped(static_cast<std::int64_t>(count)); }
 
@@ -95,7 +95,7 @@ RunView run_view(const Contents& contents, const RunRow& run, const std::string&
           .created = printable(reports::date_for_people(run.created)),
           .created_iso = printable(run.created),
           .branch = printable(run.labels.branch),
-          .commit = printable(run.labels.commit.substr(0, kCommitShown)),
+          .commit = printable(short_commit(run.labels)),
           .commit_full = printable(run.labels.commit),
           .verdict = verdict,
           .verdict_label = printable(verdict_label(verdict)),
@@ -142,10 +142,8 @@ std::vector<analysis::CaseParts> parts_or_none(const trends::History& history, c
 }
 
 trends::Source source_of(const trends::History& history, const RunRow& run) {
-  const auto& commit = run.labels.commit;
   return {history.record(run.number), parts_or_none(history, run), "",
-          fmt::format("{} (run {}{}{})", run.labels.branch, run.number, commit.empty() ? "" : ", ",
-                      commit.substr(0, 12))};
+          run_label(run.labels.branch, run)};
 }
 
 // What the gate said when the run was added.

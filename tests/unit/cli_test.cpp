@@ -7,7 +7,6 @@
 
 #include "base/columns.h"
 #include "base/errors.h"
-#include "cli/history_text.h"
 #include "cli/option_values.h"
 #include "cli/program.h"
 #include "cli/progress.h"
@@ -15,6 +14,7 @@
 #include "launch/devices.h"
 #include "launch/run_folder.h"
 #include "records/run.h"
+#include "reports/trends/text.h"
 #include "support/fake_plan.h"
 #include "support/scratch.h"
 

@@ -1,4 +1,4 @@
-#include "cli/history_text.h"
+#include "reports/trends/text.h"
 
 #include <fmt/format.h>
 
@@ -10,21 +10,18 @@
 #include "base/printable.h"
 #include "reports/render/format.h"
 
-namespace peakbench::cli {
+namespace peakbench::trends {
 namespace {
-
-using trends::Metric;
-using trends::TrendPoint;
-
-constexpr std::size_t kCommitShown = 12;
-
-std::string commit_of(const trends::RunRow& run) {
-  return run.labels.commit.substr(0, kCommitShown);
-}
 
 std::string with_unit(std::int64_t value, Metric metric) {
   if (metric == Metric::kStep) return reports::milliseconds(value) + " ms";
   return reports::gib(value) + " GiB";
+}
+
+// "1.234 GiB" or "12.3 ms"; "" where there is none.
+std::string figure_text(const Point& point, Metric metric) {
+  const auto value = figure(point, metric);
+  return value ? with_unit(*value, metric) : "";
 }
 
 std::string signed_bytes(std::int64_t bytes) {
@@ -40,12 +37,12 @@ std::string remark(const TrendPoint& point) {
 
 }  // namespace
 
-std::string runs_table(const std::vector<trends::RunRow>& runs, int width) {
+std::string runs_table(const std::vector<RunRow>& runs, int width) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& run : runs) {
     const auto ok = fmt::format("{}/{}", run.ok_cases, run.cases);
     rows.push_back({std::to_string(run.number), reports::date_for_people(run.created),
-                    run.labels.branch, commit_of(run), run.labels.verdict,
+                    run.labels.branch, short_commit(run.labels), run.labels.verdict,
                     run.status == "complete" ? "" : run.status, ok, run.suite, run.title,
                     run.conditions.libtorch, reports::grouped(run.stored_bytes), run.labels.note});
   }
@@ -64,19 +61,34 @@ std::string runs_table(const std::vector<trends::RunRow>& runs, int width) {
                     rows, width);
 }
 
+std::string run_text(const RunRow& run) {
+  std::string text = fmt::format("run {}  {}\n", run.number, printable(run.title));
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{:<10} {}\n", name, printable(value));
+  };
+  add("created", reports::date_for_people(run.created));
+  add("added", reports::date_for_people(run.added));
+  add("branch", run.labels.branch);
+  add("commit", run.labels.commit);
+  add("verdict", run.labels.verdict);
+  add("note", run.labels.note);
+  add("suite", run.suite);
+  add("status", run.status == "complete" ? "" : run.status);
+  add("LibTorch", run.conditions.libtorch);
+  add("driver", run.conditions.driver);
+  add("Peakbench", run.peakbench);
+  add("stored", reports::grouped(run.stored_bytes) + " bytes");
+  return text;
+}
+
 std::string left_out_text(std::int64_t number, const std::string& why) {
   return fmt::format("note: run {} is left out: {}\n", number, why);
 }
 
-std::string figure_text(const trends::Point& point, Metric metric) {
-  const auto value = trends::figure(point, metric);
-  return value ? with_unit(*value, metric) : "";
-}
-
 std::string change_text(const std::vector<TrendPoint>& trend, std::size_t place, Metric metric) {
   if (place == 0 || !trend[place].break_reason.empty()) return "";
-  const auto now = trends::figure(trend[place].point, metric);
-  const auto before = trends::figure(trend[place - 1].point, metric);
+  const auto now = figure(trend[place].point, metric);
+  const auto before = figure(trend[place - 1].point, metric);
   if (!now || !before) return "";
   if (metric != Metric::kStep) return signed_bytes(*now - *before);
   if (*before == 0) return "";
@@ -88,7 +100,7 @@ std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {
   std::int64_t least = 0, most = 0;
   bool some = false;
   for (const auto& point : trend) {
-    const auto value = trends::figure(point.point, metric);
+    const auto value = figure(point.point, metric);
     if (!value) continue;
     least = some ? std::min(least, *value) : *value;
     most = some ? std::max(most, *value) : *value;
@@ -96,7 +108,7 @@ std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {
   }
   std::string line;
   for (const auto& point : trend) {
-    const auto value = trends::figure(point.point, metric);
+    const auto value = figure(point.point, metric);
     const double place = !value || most == least ? 0
                                                  : static_cast<double>(*value - least) /
                                                        static_cast<double>(most - least);
@@ -136,9 +148,9 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
     const auto& point = trend.points[i];
     const bool ok = point.point.status == "ok";
     rows.push_back({std::to_string(point.run->number), reports::date_for_people(point.run->created),
-                    commit_of(*point.run),
+                    short_commit(point.run->labels),
                     ok || metric == Metric::kStep ? figure_text(point.point, metric) : "",
-                    change_text(trend.points, i, metric), trends::doubt(point.point),
+                    change_text(trend.points, i, metric), doubt(point.point),
                     ok ? "" : point.point.status, point.run->labels.verdict, remark(point)});
   }
   const auto& series = trend.series;
@@ -160,4 +172,32 @@ std::string points_table(const NamedTrend& trend, Metric metric, int width) {
                     rows, width);
 }
 
-}  // namespace peakbench::cli
+nlohmann::ordered_json to_json(const NamedTrend& trend) {
+  const auto& series = trend.series;
+  using Json = nlohmann::ordered_json;
+  Json json{{"case", series.case_id},
+            {"card", series.card},
+            {"device_options", series.device_options},
+            {"emulated", series.emulated}};
+  json["points"] = Json::array();
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+  for (const auto& point : trend.points)
+    json["points"].push_back({{"run", point.run->number},
+                              {"created", point.run->created},
+                              {"commit", point.run->labels.commit},
+                              {"verdict", point.run->labels.verdict},
+                              {"status", point.point.status},
+                              {"peak_allocated_bytes", or_null(point.point.allocated_bytes)},
+                              {"peak_requested_bytes", or_null(point.point.requested_bytes)},
+                              {"peak_reserved_bytes", or_null(point.point.reserved_bytes)},
+                              {"figures", point.point.figures},
+                              {"step_ns", or_null(point.point.step_ns)},
+                              {"samples_per_second", or_null(point.point.samples_per_second)},
+                              {"tokens_per_second", or_null(point.point.tokens_per_second)},
+                              {"comparable_with_previous", point.break_reason.empty()},
+                              {"break", point.break_reason},
+                              {"clock_went_back", point.clock_back}});
+  return json;
+}
+
+}  // namespace peakbench::trends
