@@ -12,6 +12,7 @@
 #include "cli/advise_text.h"
 #include "cli/builds.h"
 #include "cli/commands.h"
+#include "cli/measure.h"
 #include "cli/named_case.h"
 #include "cli/option_values.h"
 #include "cli/plugins.h"
@@ -19,7 +20,6 @@
 #include "cli/worker.h"
 #include "launch/devices.h"
 #include "launch/interrupt.h"
-#include "launch/machine.h"
 #include "records/device.h"
 #include "records/run.h"
 #include "reports/analysis/strategies_against.h"
@@ -118,7 +118,7 @@ class AdviseCommand {
                               "trying the strategies that are meant for its peak");
     const auto attempt = [&](const std::vector<std::string>& strategies) {
       const search::TrialRunner trials(request, *runner, scratch.path());
-      return search::try_each(request, strategies, build, trials, jobs(),
+      return search::try_each(request, strategies, build, trials, jobs_of(arguments_.jobs),
                               [&](const std::string& text) { progress.say(text); });
     };
     Advice advice;
@@ -136,10 +136,6 @@ class AdviseCommand {
   }
 
  private:
-  std::size_t jobs() const {
-    return arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
-  }
-
   int tell_why_not(const CaseResult& measured, const search::WithStrategy& now) {
     if (launch::interrupted()) return kInterrupted;
     world_.err << fmt::format("peakbench: {} does not run with room for all of it: {}\n",

@@ -1,6 +1,7 @@
 #include "cli/builds.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -120,11 +121,8 @@ AskedBuild asked_build(const std::string& text) {
 std::string last_names(const fs::path& path, std::ptrdiff_t count) {
   std::vector<std::string> names;
   for (const auto& part : path.relative_path()) names.push_back(part.string());
-  std::string text;
-  for (std::size_t i = names.size() - std::min(names.size(), static_cast<std::size_t>(count));
-       i < names.size(); ++i)
-    text += (text.empty() ? "" : "-") + names[i];
-  return text;
+  const auto shown = std::min(count, std::ssize(names));
+  return fmt::format("{}", fmt::join(names.end() - shown, names.end(), "-"));
 }
 
 // As few of its last names as tell a folder from the others.

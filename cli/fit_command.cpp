@@ -119,18 +119,14 @@ class FitCommand {
     const search::TrialRunner trials(plan_.request, runner, scratch.path());
     ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
                               "no --strategy: measuring which stacks are worth a search");
-    found_.proposal =
-        search::propose_for(plan_.request, found_.along, builds_.front(), trials, jobs(),
-                            [&](const std::string& text) { progress.say(text); });
+    found_.proposal = search::propose_for(plan_.request, found_.along, builds_.front(), trials,
+                                          jobs_of(arguments_.jobs),
+                                          [&](const std::string& text) { progress.say(text); });
     is_to_propose_ = false;
     plan_stacks(plan_.request, found_.proposal->stacks);
   }
 
   const planning::Found& plugins() const { return builds_.front().plugins; }
-
-  std::size_t jobs() const {
-    return arguments_.jobs ? static_cast<std::size_t>(*arguments_.jobs) : launch::usable_cores();
-  }
 
   void ask_of_program() {
     const auto vary = vary_of(arguments_);
@@ -159,7 +155,7 @@ class FitCommand {
     search::FitOptions options;
     options.cell.beside = static_cast<int>(arguments_.check);
     options.cell.least_memory = arguments_.least;
-    options.jobs = jobs();
+    options.jobs = jobs_of(arguments_.jobs);
     options.until_one_fits = found_.smallest_card;
     const auto lanes = found_.smallest_card ? search::lanes_by_card(found_.cells)
                                             : search::lane_each(found_.cells.size());

@@ -17,18 +17,12 @@ std::string spaces(std::size_t count) { return std::string(count, ' '); }
 
 // `name` with what it is beside it, or below where there is no room.
 std::string entry(const std::string& name, const std::string& what) {
-  const std::string head = spaces(2) + name;
+  auto head = spaces(2) + name;
   if (what.empty()) return head + "\n";
-  const auto text = wrapped(what, kHelpColumns - kTextColumn, 0);
-  std::string out = head;
-  const int width = display_width(head);
-  bool first = width + 2 <= kTextColumn;
-  if (!first) out += "\n";
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line); first = false)
-    out +=
-        spaces(static_cast<std::size_t>(first ? kTextColumn - width : kTextColumn)) + line + "\n";
-  return out;
+  if (display_width(head) + 2 > kTextColumn)
+    return head + "\n" + hanging(spaces(kTextColumn), what, kHelpColumns);
+  head += spaces(static_cast<std::size_t>(kTextColumn - display_width(head)));
+  return hanging(head, what, kHelpColumns);
 }
 
 // Words of a shell, quotes left as they are; an option together with its value.

@@ -6,10 +6,8 @@
 
 #include "base/errors.h"
 #include "base/json.h"
-#include "base/printable.h"
 #include "cli/history_command.h"
 #include "cli/option_values.h"
-#include "reports/render/format.h"
 #include "reports/run/report.h"
 #include "reports/trends/keep.h"
 #include "reports/trends/text.h"

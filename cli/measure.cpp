@@ -67,10 +67,14 @@ std::string make_folder_for(const std::string& title) {
   });
 }
 
+std::size_t jobs_of(std::optional<std::int64_t> typed) {
+  return typed ? static_cast<std::size_t>(*typed) : launch::usable_cores();
+}
+
 void complete(launch::SessionOptions& options, const planning::Found& plugins,
               std::optional<std::int64_t> jobs) {
   options.parameters = parameter_count(plugins);
-  options.jobs = jobs ? static_cast<std::size_t>(*jobs) : launch::usable_cores();
+  options.jobs = jobs_of(jobs);
 }
 
 records::Run measure(World& world, const planning::Plan& plan, const planning::Found& plugins,

@@ -22,8 +22,10 @@ std::string folder_for(const std::string& title);
 // Where none can be made, the name alone: RunFolder says why.
 std::string make_folder_for(const std::string& title);
 
-// Fills in `options.parameters` from the plugins, and `options.jobs` with the usable cores where
-// `jobs` is empty.
+// Of --jobs: where it was not typed, the usable cores.
+std::size_t jobs_of(std::optional<std::int64_t> typed);
+
+// Fills in `options.parameters` from the plugins, and `options.jobs` with jobs_of().
 void complete(launch::SessionOptions& options, const planning::Found& plugins,
               std::optional<std::int64_t> jobs);
 

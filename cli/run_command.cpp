@@ -10,6 +10,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -310,10 +311,9 @@ class RunCommand {
   }
 
   static std::size_t plan_size(const records::Run& run) {
-    std::vector<std::string> ids = run.pending;
-    for (const auto& one : run.cases) ids.push_back(one.spec.id);
-    std::sort(ids.begin(), ids.end());
-    return static_cast<std::size_t>(std::unique(ids.begin(), ids.end()) - ids.begin());
+    std::set<std::string> ids(run.pending.begin(), run.pending.end());
+    for (const auto& one : run.cases) ids.insert(one.spec.id);
+    return ids.size();
   }
 
   reports::ReportOptions report_options(const std::string& folder) const {
