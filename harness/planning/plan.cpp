@@ -245,16 +245,16 @@ class Planner {
     auto& spec = planned.spec;
     spec.kind = records::CaseKind::kPython;
     spec.model = one.model;
-    spec.strategies = {one.strategy};
+    spec.strategies = one.stack;
     spec.device = device;
     spec.batch_size = one.batch_size;
     spec.seed = request_.seed;
     spec.id = case_id(spec);
     spec.slug = slug(spec.id);
     planned.model.selection = one.model;
-    planned.strategies.emplace_back().selection = one.strategy;
+    for (const auto& strategy : one.stack) planned.strategies.emplace_back().selection = strategy;
     planned.promise = one.promise;
-    planned.reference = {one.reference};
+    planned.reference = one.reference;
     planned.program = command_of(program, one, !records::device_from(device).is_host_memory,
                                  request_.steps, request_.seed);
     add(with, std::move(planned), {});

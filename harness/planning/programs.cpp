@@ -155,7 +155,7 @@ records::ProgramCommand command_of(const Program& program, const PythonCase& one
   command.arguments = {python.interpreter, "-m",
                        "peakbench.bench",  python.place,
                        "--model",          records::selection_text(one.model),
-                       "--strategy",       records::selection_text(one.strategy)};
+                       "--strategy",       records::stack_text(one.stack)};
   const auto add = [&](const char* option, const std::string& value) {
     command.arguments.insert(command.arguments.end(), {option, value});
   };

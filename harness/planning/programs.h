@@ -20,12 +20,13 @@ struct AxisValue {
   std::string text;
 };
 
-// A model under a strategy, both functions in Python, as Python says of them.
+// A model under a stack of strategies, all functions in Python, as Python says of them.
 struct PythonCase {
-  records::Selection model, strategy;
+  records::Selection model;
+  std::vector<records::Selection> stack;
   std::int64_t batch_size = records::kUnknownBatch;  // that: the model takes none
   records::Equivalence promise;
-  records::Selection reference;  // the strategy that it is held against
+  std::vector<records::Selection> reference;  // the stack that it is held against
 };
 
 // What is run by `python3 -m peakbench.bench` (python/peakbench/bench.py).

@@ -73,8 +73,13 @@ class Asking {
         auto& one = python.cases.emplace_back();
         one.model = model;
         one.batch_size = batch;
-        one.strategy = records::read_selection(strategy);
-        one.reference = records::read_selection(strategy.child("reference"));
+        const auto read = [&](const char* field, std::vector<records::Selection>& selections) {
+          strategy.each(field, [&](const Fields& part) {
+            selections.push_back(records::read_selection(part));
+          });
+        };
+        read("stack", one.stack);
+        read("reference", one.reference);
         one.promise.promise = strategy.get<std::string>("promise");
         one.promise.different_problem = strategy.get<bool>("different_problem");
         one.promise.verdict = "not_checked";

@@ -5,9 +5,10 @@ Nothing of PyTorch is imported.
 
 import difflib
 import inspect
+import re
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union, overload
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple, TypeVar, Union, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = Union[bool, int, float, str]
@@ -35,11 +36,23 @@ class Promise:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """What a strategy of ``peakbench.strategies`` says besides its promise."""
+
+    name: str  # as typed; the function's has underscores
+    aliases: Tuple[str, ...] = ()
+    needs: Tuple[str, str, str] = ("", "", "")  # module, package, oldest release
+    for_ranks: bool = False
+    shares_batch: bool = False  # each rank trains samples of its own
+
+
+@dataclass(frozen=True)
 class Mark:
     """What a decorator leaves on a function."""
 
     kind: str  # "model" | "strategy"
     promise: Promise
+    offer: Optional[Offer] = None
 
 
 def model(function: Function) -> Function:
@@ -76,9 +89,20 @@ def strategy(
 ) -> Any:
     """Marks a function that says how a model is trained, for ``peakbench run --program``.
 
-    It is given the model, may change it, and returns one of three: an optimizer (anything with ``step()`` and ``zero_grad()``); a function
-    of a step, which is given the function that makes the loss, does all that a step is and returns the loss; or None, where backward
-    itself updates. Its other parameters are options (``--strategy sgd,lr=0.1``)::
+    It is given the model and may change it. What it returns says what it is:
+
+    - an optimizer (anything with ``step()`` and ``zero_grad()``);
+    - the model: it was changed, and the optimizer is another strategy's, or the AdamW of ``peakbench.strategies.baseline``;
+    - a function of a step, which is given the function that makes the loss, does all that a step is and returns the loss;
+    - None, where backward itself updates.
+
+    A parameter without a default is given, if it is called
+
+    - ``loss``: the function that makes the loss. A function that is returned is called in its place;
+    - ``optimizer``: the one of the other strategies, or the baseline's;
+    - ``batch``: the samples of a batch. The loss then takes ``rows``, a slice of them.
+
+    A tuple returns several of these. Other parameters are options (``--strategy sgd,lr=0.1``)::
 
         @peakbench.strategy
         def sgd(model, lr=0.01):
@@ -114,10 +138,15 @@ def _promise(promise: str, tolerance: Optional[float], relative_tolerance: Optio
     return Promise(promise, tolerance, relative_tolerance, reference)
 
 
-def _marked(function: Function, kind: str, promise: Promise) -> Function:
+def offered(function: Function, offer: Offer, promise: Promise) -> Function:
+    """Marks a strategy of ``peakbench.strategies``."""
+    return _marked(function, "strategy", promise, offer)
+
+
+def _marked(function: Function, kind: str, promise: Promise, offer: Optional[Offer] = None) -> Function:
     if not inspect.isfunction(function):
         raise TypeError(f"@peakbench.{kind} marks a function; it was given {function!r}")
-    setattr(function, _MARK, Mark(kind, promise))
+    setattr(function, _MARK, Mark(kind, promise, offer))
     marked_so_far.append(function)
     return function
 
@@ -140,6 +169,12 @@ class Found:
     options: Dict[str, Value]  # those that differ from the defaults
 
     @property
+    def offer(self) -> Optional[Offer]:
+        """Where it is one of ``peakbench.strategies``."""
+        mark: Mark = getattr(self.function, _MARK)
+        return mark.offer
+
+    @property
     def text(self) -> str:
         """As it is typed."""
         return ",".join([self.name, *(f"{key}={_as_typed(value)}" for key, value in self.options.items())])
@@ -152,7 +187,22 @@ def _as_typed(value: Value) -> str:
 
 def marked_in(module: ModuleType, kind: str) -> Dict[str, Callable[..., Any]]:
     """The functions that are marked so, in the order of the file, by name."""
-    return {name: value for name, value in vars(module).items() if inspect.isfunction(value) and _mark_of(value, kind)}
+    found: Dict[str, Callable[..., Any]] = {}
+    for name, value in vars(module).items():
+        mark = _mark_of(value, kind) if inspect.isfunction(value) else None
+        if mark is not None:
+            found.setdefault(mark.offer.name if mark.offer else name, value)
+    return found
+
+
+def named(known: Mapping[str, Callable[..., Any]], name: str) -> str:
+    """The name among those that is meant: itself, with ``-`` for ``_``, or an alias; empty where there is none."""
+    plain = name.replace("-", "_")
+    for one, function in known.items():
+        mark: Mark = getattr(function, _MARK)
+        if plain in (other.replace("-", "_") for other in (one, *(mark.offer.aliases if mark.offer else ()))):
+            return one
+    return ""
 
 
 def twice_in(module: ModuleType) -> Optional[Tuple[str, List[int]]]:
@@ -164,15 +214,16 @@ def twice_in(module: ModuleType) -> Optional[Tuple[str, List[int]]]:
     return next(((name, where) for name, where in lines.items() if len(where) > 1), None)
 
 
-def _mark_of(function: Callable[..., Any], kind: str) -> bool:
+def _mark_of(function: Callable[..., Any], kind: str) -> Optional[Mark]:
     mark = getattr(function, _MARK, None)
-    return isinstance(mark, Mark) and mark.kind == kind
+    return mark if isinstance(mark, Mark) and mark.kind == kind else None
 
 
 def find(module: ModuleType, place: str, kind: str, typed: str) -> Found:
     """The function that is meant by NAME,key=value,... in that file or module. Refused where there is none, or it takes no such option."""
     name, options = split(typed)
     known = marked_in(module, kind)
+    name = named(known, name) or name
     if name not in known:
         marked = getattr(getattr(module, name, None), _MARK, None)
         if isinstance(marked, Mark):
@@ -216,13 +267,26 @@ def shared_options(one: Found, other: Callable[..., Any]) -> Dict[str, Value]:
     return {name: value for name, value in one.options.items() if name in _options_of(other, "strategy")}
 
 
+def given_to(function: Callable[..., Any]) -> Set[str]:
+    """What a strategy is given besides the model."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return {one.name for one in parameters if one.name in ("loss", "optimizer", "batch") and one.default is one.empty}
+
+
+def chooses_optimizer(function: Callable[..., Any]) -> bool:
+    """Whether its annotation says that an optimizer is all that it returns: that is known before it is called."""
+    told = inspect.signature(function).return_annotation
+    return "optimizer" not in given_to(function) and (told if isinstance(told, str) else getattr(told, "__name__", "")).endswith("Optimizer")
+
+
 def _options_of(function: Callable[..., Any], kind: str) -> Dict[str, inspect.Parameter]:
     """By name: what can be typed. A strategy's first parameter is the model, a model's `batch` has its own option."""
     parameters = list(inspect.signature(function).parameters.values())
     if kind == "strategy":
         parameters = parameters[1:]
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {one.name: one for one in parameters if one.kind in kinds and not (kind == "model" and one.name == "batch")}
+    others = {"batch"} if kind == "model" else given_to(function)
+    return {one.name: one for one in parameters if one.kind in kinds and one.name not in others}
 
 
 def _value(where: str, parameter: inspect.Parameter, text: str) -> Value:
@@ -242,13 +306,19 @@ def _value(where: str, parameter: inspect.Parameter, text: str) -> Value:
     raise Refused(f'{where}: {parameter.name}: expected {"an integer" if guesses == (int,) else "a number"}, got "{text}"')
 
 
+def split_stack(typed: str) -> List[str]:
+    """The strategies of NAME,key=value+NAME,... Refused where one is missing. The + of a quoted value or of 1e+3 separates nothing."""
+    parts = re.findall(r'(?:"[^"]*"|[\d.][eE]\+(?=\d)|[^+])+', typed)
+    if "+".join(parts) != typed:
+        raise Refused(f'"{typed}": expected NAME+NAME')
+    return parts
+
+
 def split(typed: str) -> Tuple[str, Dict[str, str]]:
     """NAME,key=value,... with values in double quotes where they hold a comma. Refused where it is nothing like that."""
     name, _, rest = typed.partition(",")
     if not name:
         raise Refused(f'"{typed}": expected NAME,key=value')
-    if "+" in name:
-        raise Refused(f'"{typed}": strategies of Python are not stacked with +: write a function that does both')
     options: Dict[str, str] = {}
     while rest:
         key, equals, rest = rest.partition("=")

@@ -27,3 +27,16 @@ def plain(value: Any) -> Any:
         return value
     except (TypeError, ValueError, RecursionError):
         return shown_object(value)
+
+
+def kind_of(value: Any) -> str:
+    """What it is, for a message: "a Linear", "(an AdamW, nothing)"."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, type):
+        return f"the class {value.__name__} itself"
+    if isinstance(value, tuple):
+        return f"({', '.join(kind_of(one) for one in value)})"
+    shape = getattr(value, "shape", None)
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}" + (f" of shape {tuple(shape)}" if shape is not None else "")

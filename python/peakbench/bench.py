@@ -11,6 +11,7 @@ numbers start anew from the seed with each step, so that every strategy is train
 import argparse
 import importlib
 import importlib.util
+import inspect
 import json
 import math
 import os
@@ -20,8 +21,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from peakbench import _objects
+from peakbench import _objects, _stacks
 from peakbench._objects import Found, Refused
+from peakbench._texts import kind_of
 
 # Set by the worker of a case on the CPU (harness/programs/internal_commands.cpp): where losses and parameters are left.
 TRAINED_VARIABLE = "PEAKBENCH_TRAINED"
@@ -117,13 +119,6 @@ def _model(module: ModuleType, place: str, typed: str) -> Found:
     return _objects.find(module, place, "model", typed or next(iter(known)))
 
 
-def _strategies(module: ModuleType, place: str, typed: Sequence[str]) -> List[Found]:
-    known = list(_objects.marked_in(module, "strategy"))
-    if not known:
-        raise Refused(f"{place} has no strategy: put @peakbench.strategy above a function that returns an optimizer")
-    return [_objects.find(module, place, "strategy", one) for one in typed or known]
-
-
 def _describe(asked: Mapping[str, Any]) -> int:
     """For `peakbench run`, before anything is run: which model, strategies and batch sizes are meant, as JSON on standard output."""
     os.chdir(asked["folder"])
@@ -151,30 +146,7 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
         "place": place,
         "model": {"id": model.name, "options": model.options},
         "batch_sizes": list(batch_sizes) or default,
-        "strategies": [_described(module, place, one) for one in _strategies(module, place, strategies)],
-    }
-
-
-def _described(module: ModuleType, place: str, one: Found) -> Dict[str, Any]:
-    """What it promises, and of whom: the first strategy of a file is what others are held against, and promises nothing itself."""
-    known = _objects.marked_in(module, "strategy")
-    first, promise = next(iter(known)), one.promise
-    reference = promise.reference or first
-    if reference not in known:
-        raise Refused(
-            f'{place}: {one.name} is held against "{reference}", and there is no such strategy{_objects.nearest(reference, list(known))}'
-        )
-    trains_differently = promise.promise == "different_problem" and one.name != first
-    if trains_differently or one.name == first:
-        reference = one.name
-    return {
-        "id": one.name,
-        "options": one.options,
-        "promise": promise.promise if one.name != first else "bit_identical",
-        "different_problem": reference != first,
-        "tolerance": promise.tolerance,
-        "relative_tolerance": promise.relative_tolerance,
-        "reference": {"id": reference, "options": _objects.shared_options(one, known[reference])},
+        "strategies": [_stacks.described(module, place, one) for one in _stacks.stacks(module, place, strategies)],
     }
 
 
@@ -191,59 +163,112 @@ def _own_output() -> int:
 
 def _train(asked: argparse.Namespace) -> int:
     module = _load(asked.place)
-    model, strategy = (
-        _model(module, asked.place, asked.model),
-        _strategies(module, asked.place, [asked.strategy] if asked.strategy else [])[0],
-    )
+    model = _model(module, asked.place, asked.model)
+    stack = _stacks.stacks(module, asked.place, [asked.strategy] if asked.strategy else [])[0]
     torch = importlib.import_module("torch")
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    ranks = _join(torch, device)
     torch.manual_seed(asked.seed)
-    net, loss = _made(torch, asked, model, device)
-    train_step = _step_of(torch, asked.place, strategy, net, loss)
+    shares = device == "cpu" and any(one.offer and one.offer.shares_batch for one in stack)
+    net, loss, batch = _made(torch, asked, model, device, ranks if shares else 1)
+    train_step = _step_of(torch, asked.place, stack, net, loss, batch)
     where = json.loads(os.environ.pop(TRAINED_VARIABLE, "null"))
     losses = []
+    name = "+".join(one.name for one in stack)
     for step in range(asked.steps):
         torch.manual_seed(asked.seed + step)
-        value = _called(torch, asked.place, f"step {step + 1} of {strategy.name}", train_step)
+        value = _called(torch, asked.place, f"step {step + 1} of {name}", train_step)
         if where:  # else nobody reads it, so that an emulated card need not know it
-            losses.append(float(value.detach()))
+            losses.append(_mean(torch, value.detach(), ranks if shares else 1))
         del value  # the last step's loss is no part of this one's memory
     if where:
         _keep(torch, net, losses, where)
+    if torch.distributed.is_initialized():
+        if device == "cpu":  # on a card it would take memory
+            torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
     return 0
 
 
-def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str) -> Tuple[Any, Callable[[], Any]]:
-    """The module on the device, and what makes a step's loss."""
+def _join(torch: Any, device: str) -> int:
+    """The number of ranks: those of torchrun's variables, once they have met."""
+    if "WORLD_SIZE" not in os.environ:
+        return 1
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    try:
+        torch.distributed.init_process_group("nccl" if device == "cuda" else "gloo")
+    except (ValueError, RuntimeError) as error:
+        raise Refused(f"the ranks do not meet: {' '.join(str(error).split())}") from None
+    return int(torch.distributed.get_world_size())
+
+
+def _mean(torch: Any, value: Any, ranks: int) -> float:
+    """Of the ranks' losses, which are of parts of the batch as large as each other."""
+    if ranks > 1:
+        value = value.clone()
+        torch.distributed.all_reduce(value)
+    return float(value) / ranks
+
+
+def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, ranks: int) -> Tuple[Any, Callable[..., Any], Optional[int]]:
+    """The module on the device, what makes a step's loss, and the samples of a batch where that can be made of ``rows`` of them.
+
+    Several ranks that share a batch train rows of one that is as many times as large, so that together they train what one process does.
+    """
     more: Dict[str, Any] = dict(model.options)
+    batch = None
     if _objects.takes_batch(model.function):
-        more["batch"] = _objects.default_batch(model.function) if asked.batch is None else asked.batch
+        batch = _objects.default_batch(model.function) if asked.batch is None else asked.batch
+        more["batch"] = batch * ranks
     elif asked.batch is not None:
         raise Refused(f"{asked.place}: {model.name} takes no batch: give the function a parameter `batch`, or leave --batch out")
     with torch.device(device):
         made = _called(torch, asked.place, model.name, model.function, **more)
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], torch.nn.Module) and callable(made[1])):
         raise Refused(
-            f"{asked.place}: {model.name} returned {_kind(made)}; expected a torch.nn.Module and a function that makes the loss of a step"
+            f"{asked.place}: {model.name} returned {kind_of(made)}; expected a torch.nn.Module and a function that makes the loss of a step"
         )
-    net = _as_if_there(model, "return net.to(device)", net=made[0], device=device)()
-    return net, _checked(torch, f"{asked.place}: the loss of {model.name}", made[1])
+    net, loss = _as_if_there(model, "return net.to(device)", net=made[0], device=device)(), made[1]
+    takes_rows = batch is not None and "rows" in inspect.signature(loss).parameters
+    if ranks > 1:
+        if batch is None or not takes_rows:
+            raise Refused(f"{asked.place}: ranks on the CPU train parts of one batch: give the loss of {model.name} a parameter `rows`, a slice of it")
+    if batch is not None and takes_rows:
+        loss = _in_rows(loss, batch, torch.distributed.get_rank() if ranks > 1 else -1)
+    return net, _checked(torch, f"{asked.place}: the loss of {model.name}", loss), batch if takes_rows else None
 
 
-def _step_of(torch: Any, place: str, strategy: Found, net: Any, loss: Callable[[], Any]) -> Callable[[], Any]:
+def _in_rows(loss: Callable[..., Any], batch: int, rank: int) -> Callable[..., Any]:
+    """The loss of all of a rank's rows, or of a slice of them."""
+    first = max(rank, 0) * batch
+
+    def of_rows(*rows: slice) -> Any:
+        if not rows and rank < 0:
+            return loss()
+        begin, end = (rows[0].start, rows[0].stop) if rows else (0, batch)
+        return loss(rows=slice(first + begin, first + end))
+
+    return of_rows
+
+
+def _step_of(torch: Any, place: str, stack: List[Found], net: Any, loss: Callable[..., Any], batch: Optional[int]) -> Callable[[], Any]:
     """What is done in a step, and returns its loss."""
-    returned = _called(torch, place, strategy.name, strategy.function, net, **strategy.options)
-    if returned is None:
-        return _as_if_there(strategy, "value = loss(); value.backward(); return value", loss=loss)
-    is_instance = not isinstance(returned, type)
-    if is_instance and callable(getattr(returned, "step", None)) and callable(getattr(returned, "zero_grad", None)):
+
+    def call(one: Found, **given: Any) -> Any:
+        if "batch" in given and batch is None:
+            raise Refused(f"{place}: {one.name} trains parts of a batch: give the model's function a parameter `batch`, and its loss `rows`, a slice of it")
+        return _called(torch, place, one.name, one.function, net, **given, **one.options)
+
+    made = _stacks.Composition(place, stack, net, loss, batch, call)
+    assert made.by is not None
+    if made.optimizer is not None:
         whole = "optimizer.zero_grad(); value = loss(); value.backward(); optimizer.step(); return value"
-        return _as_if_there(strategy, whole, loss=loss, optimizer=returned)
-    if callable(returned) and is_instance:
-        return _checked(torch, f"{place}: a step of {strategy.name}", lambda: returned(loss))
-    raise Refused(
-        f"{place}: {strategy.name} returned {_kind(returned)}; expected an optimizer, a function of a step, or None where backward updates"
-    )
+        return _as_if_there(made.by, whole, loss=made.loss, optimizer=made.optimizer)
+    if made.step is None:
+        return _as_if_there(made.by, "value = loss(); value.backward(); return value", loss=made.loss)
+    step = made.step
+    return _checked(torch, f"{place}: a step of {made.by.name}", lambda: step(made.loss))
 
 
 def _as_if_there(of: Found, statements: str, **names: Any) -> Callable[[], Any]:
@@ -251,10 +276,10 @@ def _as_if_there(of: Found, statements: str, **names: Any) -> Callable[[], Any]:
 
     What an update allocates is of the strategy's line then, and not of ours.
     """
-    code = of.function.__code__
+    code, name = of.function.__code__, of.function.__name__
     scope = dict(names)
-    exec(compile("\n" * (code.co_firstlineno - 1) + f"def {of.name}(): {statements}", code.co_filename, "exec"), scope)
-    made: Callable[[], Any] = scope[of.name]
+    exec(compile("\n" * (code.co_firstlineno - 1) + f"def {name}(): {statements}", code.co_filename, "exec"), scope)
+    made: Callable[[], Any] = scope[name]
     return made
 
 
@@ -274,38 +299,31 @@ def _called(torch: Any, place: str, what: str, function: Callable[..., Any], /, 
         raise Refused(f"{place}: {what} raised {_in_words(error, place)}") from None
 
 
-def _checked(torch: Any, where: str, function: Callable[[], Any]) -> Callable[[], Any]:
-    def checked() -> Any:
-        value = function()
+def _checked(torch: Any, where: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*rows: slice) -> Any:
+        value = function(*rows)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
-            raise Refused(f"{where} is {_kind(value)}; expected a tensor of one value")
+            raise Refused(f"{where} is {kind_of(value)}; expected a tensor of one value")
         return value
 
     return checked
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, type):
-        return f"the class {value.__name__} itself"
-    if isinstance(value, tuple):
-        return f"({', '.join(_kind(one) for one in value)})"
-    shape = getattr(value, "shape", None)
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}" + (f" of shape {tuple(shape)}" if shape is not None else "")
 
 
 # ---- the promise, on the CPU ----
 
 
 def _keep(torch: Any, net: Any, losses: List[float], where: Mapping[str, str]) -> None:
-    """Leaves the losses, and losses and parameters where they are a reference or held against one."""
+    """Leaves the losses, and losses and parameters where they are a reference or held against one. Of several ranks the first one does."""
+    whole = {}
+    if where["parameters"]:
+        whole = {name: one.full_tensor() if hasattr(one, "full_tensor") else one for name, one in net.named_parameters()}
+    if int(os.environ.get("RANK", "0")):
+        return
     Path(where["losses"]).write_text(
         json.dumps({"losses": [value if math.isfinite(value) else str(value) for value in losses]}), encoding="utf-8"
     )
     if where["parameters"]:
-        torch.save({"losses": losses, "parameters": {name: one.detach() for name, one in net.named_parameters()}}, where["parameters"])
+        torch.save({"losses": losses, "parameters": {name: one.detach() for name, one in whole.items()}}, where["parameters"])
 
 
 def _compare(told: str) -> int:

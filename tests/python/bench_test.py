@@ -266,10 +266,8 @@ def more_parameters(model):
         self.refused("--program", "bench.py:sgd", says="--program: bench.py: sgd is a strategy, and no model")
         self.refused("--program", "bench.py:tiny,widht=4", says='--program: bench.py: tiny takes no option "widht"; did you mean "width"?')
         self.refused("--program", "bench.py:tiny,width=wide", says='--program: bench.py: tiny: width: expected an integer, got "wide"')
-        self.refused("--program", "bench.py:tiny", "--strategy", "sdg", says='--program: bench.py has no strategy "sdg"; did you mean "sgd"?')
+        self.refused("--program", "bench.py:tiny", "--strategy", "sdg", says='--program: bench.py has no strategy "sdg", and peakbench.strategies has none; did you mean "sgd"?')  # fmt: skip
         self.refused("--program", "bench.py:tiny", "--strategy", "adam,lr=1", says='--program: bench.py: adam takes no option "lr"; it has none')
-        self.refused("--program", "bench.py:tiny", "--strategy", "sgd+adam",
-                     says='--program: "sgd+adam": strategies of Python are not stacked with +: write a function that does both')  # fmt: skip
         self.refused("--program", "bench.py:tiny", "--dtype", "bf16",
                      says="--dtype is for models of Peakbench; give the function of --program an option instead, and write it after a comma "
                           "(bench.py:tiny,key=value)")  # fmt: skip
@@ -286,8 +284,6 @@ def more_parameters(model):
             "import sys\nsys.exit(0)": "--program: bench.py cannot be imported: SystemExit: 0 (line 2)",
             BENCH.replace("def adam(", "def sgd("): "--program: bench.py has two marked functions called sgd (lines 11 and 19): give each a name of its own",
             "x = 1": "--program: bench.py has no model \"tiny\": put @peakbench.model above the function that makes one",
-            BENCH.replace("@peakbench.strategy", "#").replace("(promise", "#"): "--program: bench.py has no strategy: put @peakbench.strategy above a function "
-                                                                               "that returns an optimizer",
             BENCH.replace('promise="bit_identical"', 'promise="bit_identcal"'): "--program: bench.py cannot be imported: ValueError: promise \"bit_identcal\": expected "
             "bit_identical, within_tolerance or different_problem; did you mean \"bit_identical\"? (line 15)",
             BENCH.replace('promise="bit_identical"', 'promise="bit_identical", reference="sdg"'):
@@ -333,8 +329,8 @@ def more_parameters(model):
             (("return net, lambda", "return lambda"), "crashed", "bench.py: tiny returned a function; expected a torch.nn.Module and a function that makes "
              "the loss of a step"),
             ((".mean()", ""), "crashed", "bench.py: the loss of tiny is a Tensor of shape (8, 256); expected a tensor of one value"),
-            (("return torch.optim.SGD(model.parameters(), lr=lr)", "return 3"), "crashed", "bench.py: sgd returned an int; expected an optimizer, a function of "
-             "a step, or None where backward updates"),
+            (("return torch.optim.SGD(model.parameters(), lr=lr)", "return 3"), "crashed", "bench.py: sgd returned an int; expected an optimizer, the model, a "
+             "function of a step, or None where backward updates"),
             (("return torch.optim.SGD(model.parameters(), lr=lr)", "return torch.optim.SGD"), "crashed", "bench.py: sgd returned the class SGD itself; expected an optimizer"),
             (("return torch.optim.SGD(model.parameters(), lr=lr)", "return lambda loss: loss(1)"), "crashed", "bench.py: step 1 of sgd raised TypeError: "),
             (("return torch.optim.SGD(model.parameters(), lr=lr)", "return lambda loss: exit(0)"), "crashed", "bench.py: step 1 of sgd ended the program (SystemExit: 0 (line 13))"),

@@ -1,0 +1,79 @@
+"""What every strategy of this package says of itself, and what several of them use."""
+
+import inspect
+from typing import Any, Callable, Iterator, List, Tuple, TypeVar
+
+import torch
+from torch import nn
+
+from peakbench._objects import Offer, Promise, Refused, offered
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# The tolerance of the plugins (plugins/*/plugin.json): AdamW moves a parameter whose gradient is nearly zero by up to its learning rate.
+WITHIN = Promise("within_tolerance", 0.006, 0.001, "baseline")
+SAME_BITS = Promise("bit_identical", reference="baseline")
+DIFFERENT = Promise("different_problem")
+
+
+def strategy(
+    name: str,
+    promise: Promise = DIFFERENT,
+    *,
+    aliases: Tuple[str, ...] = (),
+    needs: Tuple[str, str, str] = ("", "", ""),
+    for_ranks: bool = False,
+    shares_batch: bool = False,
+) -> Callable[[Function], Function]:
+    """Marks a function. ``needs`` is a module, its package and the oldest release; the rest is as in ``peakbench._objects.Offer``."""
+    offer = Offer(name, aliases, needs, for_ranks, shares_batch)
+    return lambda function: offered(function, offer, promise)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """The device of its first parameter."""
+    return next(model.parameters()).device
+
+
+def blocks_of(model: nn.Module) -> List[nn.Module]:
+    """The repeated blocks of a model: the outermost lists of modules of one class that have modules themselves."""
+    return list(_blocks_in(model))
+
+
+def _blocks_in(module: nn.Module) -> Iterator[nn.Module]:
+    for child in module.children():
+        parts = list(child.children())
+        is_list = isinstance(child, nn.ModuleList) or (isinstance(child, nn.Sequential) and len(parts) > 1)
+        if is_list and len({type(one) for one in parts}) == 1 and any(parts[0].children()):
+            yield from parts
+        else:
+            yield from _blocks_in(child)
+
+
+def linear_layers(model: nn.Module) -> List[str]:
+    """The names of the linear layers but the output head."""
+    head = getattr(model, "get_output_embeddings", lambda: None)()
+    return [name for name, one in model.named_modules() if isinstance(one, nn.Linear) and one is not head]
+
+
+def trained(model: nn.Module) -> List[Any]:
+    """The parameters that are trained, as an optimizer takes them: sharded ones in a group of their own, as kernels take no mixture."""
+    parameters = [one for one in model.parameters() if one.requires_grad]
+    sharded = [hasattr(one, "full_tensor") for one in parameters]
+    if all(sharded) or not any(sharded):
+        return parameters
+    return [{"params": [one for one, of_it in zip(parameters, sharded) if of_it is kind]} for kind in (True, False)]
+
+
+def another(optimizer: torch.optim.Optimizer, parameters: List[Any], make: Any = None, **more: Any) -> Any:
+    """An optimizer like that one, for these parameters: by ``make``, or of its class."""
+    taken = inspect.signature(type(optimizer)).parameters
+    options = {name: value for name, value in optimizer.defaults.items() if name in taken}
+    return (make or type(optimizer))(parameters, **more, **options)
+
+
+def chosen(name: str, option: str, value: str, known: Any) -> Any:
+    """The entry of ``known`` for an option's value. Refused where there is none."""
+    if value not in known:
+        raise Refused(f'{name}: {option}: expected {", ".join(list(known)[:-1])} or {list(known)[-1]}, got "{value}"')
+    return known[value]
