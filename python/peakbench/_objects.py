@@ -233,7 +233,11 @@ def find(module: ModuleType, place: str, kind: str, typed: str) -> Found:
         raise Refused(
             f'{place} has no {kind} "{name}"' + (nearest(name, list(known)) or f": put @peakbench.{kind} above the function that makes one")
         )
-    function = known[name]
+    return with_options(known[name], place, kind, name, options)
+
+
+def with_options(function: Callable[..., Any], place: str, kind: str, name: str, options: Dict[str, str]) -> Found:
+    """The marked function with these options. Refused where it takes no such option or value, or lacks one."""
     taken = _options_of(function, kind)
     values: Dict[str, Value] = {}
     for key, text in options.items():

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from peakbench import _objects, _stacks
+from peakbench import _objects, _stacks, models
 from peakbench._objects import Found, Refused
 from peakbench._texts import kind_of
 
@@ -59,14 +59,14 @@ def _parsed(typed: List[str]) -> argparse.Namespace:
 
 
 def _load(place: str) -> ModuleType:
-    """The file or module with the functions. Refused where it is not there, or does not load."""
+    """The file or module with the functions, or the library of that name. Refused where it is not there, or does not load."""
     if importlib.util.find_spec("torch") is None:
         raise Refused(f"{sys.executable} has no PyTorch: install it there (pip install torch), or name another Python in PEAKBENCH_PYTHON")
     is_file = place.endswith(".py") or "/" in place
     if is_file and not Path(place).is_file():
         raise Refused(f"there is no file {place}; --program takes FILE.py:FUNCTION or MODULE:FUNCTION")
     try:
-        module = _load_file(Path(place)) if is_file else _load_module(place)
+        module = _load_file(Path(place)) if is_file else models.load(place) if place in models.LIBRARIES else _load_module(place)
     except Refused:
         raise
     except (Exception, SystemExit) as error:
@@ -111,6 +111,8 @@ def _in_words(error: BaseException, place: str) -> str:
 
 
 def _model(module: ModuleType, place: str, typed: str) -> Found:
+    if place in models.LIBRARIES:
+        return models.find(module, place, typed)
     known = _objects.marked_in(module, "model")
     if not typed and len(known) != 1:
         if known:
@@ -144,7 +146,7 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
     default = [_objects.default_batch(model.function)] if _objects.takes_batch(model.function) else [0]
     return {
         "place": place,
-        "model": {"id": model.name, "options": model.options},
+        "model": {"id": f"{place}:{model.name}" if place in models.LIBRARIES else model.name, "options": model.options},
         "batch_sizes": list(batch_sizes) or default,
         "strategies": [_stacks.described(module, place, one) for one in _stacks.stacks(module, place, strategies)],
     }
