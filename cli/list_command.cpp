@@ -2,17 +2,22 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/columns.h"
+#include "base/errors.h"
 #include "base/numbers.h"
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/option_values.h"
 #include "cli/plugins.h"
 #include "cli/worker.h"
+#include "host/command.h"
 #include "launch/devices.h"
+#include "launch/worker_choice.h"
+#include "programs/python_functions.h"
 #include "reports/render/format.h"
 
 namespace peakbench::cli {
@@ -26,17 +31,18 @@ using planning::Kind;
 constexpr const char* kListFooter = R"(Examples:
   peakbench list
   peakbench list models
+  peakbench list models --library hf
   peakbench list strategies --json
   peakbench list devices
   peakbench list strategies --plugins build/my_plugins
-Exit codes: 0 done; 2 a folder is missing or has no plugin.)";
+Exit codes: 0 done; 2 a folder is missing or has no plugin, or Python cannot list the library.)";
 
 constexpr const char* kCardsNote =
     "cc: compute capability. context: the largest CUDA context that was measured on such a card. "
     "(refused): this PyTorch has no code for the card. --json has the sources and reasons.";
 
 struct ListArguments {
-  std::string what;
+  std::string what, library;
   OutputFormat format;
   std::vector<std::string> plugins;
 };
@@ -68,6 +74,44 @@ int list_entries(World& world, const ListArguments& arguments, Kind kind) {
   Json all = Json::array();
   for (const auto& listed : entries) all.push_back(entry_json(listed, kind));
   world.out << arguments.format.of(all);
+  return kDone;
+}
+
+// Models that --program takes by name, as python/peakbench/models says.
+int list_library(World& world, const ListArguments& arguments) {
+  constexpr std::chrono::minutes kPatience{5};  // some import PyTorch
+  if (arguments.what != "models")
+    throw ConfigError("--library is for models: peakbench list models --library " +
+                      arguments.library);
+  const auto python = launch::torch_of_environment().python;
+  if (python.empty())
+    throw ConfigError(
+        "--library: there is no python3 or python on PATH; install Python, or name yours in "
+        "PEAKBENCH_PYTHON");
+  auto words = process::python_module(python, "peakbench.bench");
+  words.insert(words.end(), {"--list", arguments.library});
+  const auto said = process::ask_command({.arguments = words, .patience = kPatience});
+  const auto all = Json::parse(said.out, nullptr, false);
+  if (!all.is_array())
+    throw ConfigError("--library: " +
+                      printable(all.is_object()
+                                    ? all.value("error", "")
+                                    : programs::why_no_answer(said, python, arguments.library)));
+  if (!arguments.format.is_text()) {
+    world.out << arguments.format.of(all);
+    return kDone;
+  }
+  world.out << fmt::format("{:<32} {:>15}  {}\n", "model", "parameters", "source");
+  for (const auto& model : all) {
+    const auto& parameters = model.at("parameters");
+    const auto& source = model.at("source");
+    const auto name = arguments.library + ":" + model.at("name").get<std::string>();
+    auto line = fmt::format("{:<32}", printable(name));
+    if (parameters.is_number())
+      line = fmt::format("{} {:>15}", line, reports::grouped(parameters.get<std::int64_t>()));
+    if (source.is_string()) line += "  " + printable(source.get<std::string>());
+    world.out << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
+  }
   return kDone;
 }
 
@@ -146,10 +190,16 @@ Command add_list(CLI::App& app, World& world) {
                                                                {"card", "devices"},
                                                                {"cards", "devices"},
                                                                {"gpus", "devices"}}));
+  command
+      ->add_option("--library", arguments->library,
+                   "Models of a Python library, for run --program: hf, timm, torchvision or "
+                   "diffusers")
+      ->type_name("NAME");
   add_output_format(*command, arguments->format);
   add_repeated(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR");
   add_torch(*command, world);
   return [&world, arguments] {
+    if (!arguments->library.empty()) return list_library(world, *arguments);
     if (arguments->what.empty()) return list_kinds(world, *arguments);
     if (arguments->what == "devices") return list_devices(world, *arguments);
     return list_entries(world, *arguments,

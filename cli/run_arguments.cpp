@@ -32,9 +32,11 @@ void add_program(CLI::App& command, RunArguments& arguments) {
   command
       .add_option(
           "--program", arguments.program,
-          "Model in Python, marked with @peakbench.model; --strategy then names functions "
-          "marked with @peakbench.strategy (default: all of the file; docs/reference/python.md)")
-      ->type_name("FILE.py:MODEL[,key=value]")
+          "Model in Python: of an installed library (hf:, timm:, torchvision: or diffusers:NAME; "
+          "docs/how-to/models-by-name.md), or a function marked with @peakbench.model; --strategy "
+          "then names functions marked with @peakbench.strategy (default: all of the file; "
+          "docs/reference/python.md)")
+      ->type_name("PLACE:MODEL[,key=value]")
       ->excludes("suite");
 }
 
@@ -175,8 +177,6 @@ void check_for_python(const RunArguments& arguments) {
   if (typed(Axis::kModel))
     throw ConfigError("--model and --program both name a model; leave one of them out");
   const std::vector<std::pair<const char*, bool>> others{
-      {"--dtype", typed(Axis::kDtype)},
-      {"--seq", typed(Axis::kSequenceLength)},
       {"--allocator", typed(Axis::kAllocator)},
       {"--warmup", arguments.warmup.has_value()},
       {"--repetitions", arguments.repetitions.has_value()},
@@ -193,20 +193,41 @@ void check_for_python(const RunArguments& arguments) {
                       option, arguments.program));
 }
 
+// With each value of an axis that is an option of a model in Python: MODEL,dtype=bf16,seq=512.
+std::vector<std::string> with_options(const RunArguments& arguments, plan::Request& request) {
+  std::vector<std::string> texts{arguments.program};
+  const std::vector<std::pair<Axis, const char*>> options{{Axis::kDtype, "dtype"},
+                                                          {Axis::kSequenceLength, "seq"}};
+  for (const auto& [axis, name] : options) {
+    const auto found = arguments.cases.find(axis);
+    if (found == arguments.cases.end() || found->second.empty()) continue;
+    const auto values = std::exchange(request.lists[axis], {});
+    std::vector<std::string> longer;
+    for (const auto& text : texts)
+      for (const auto& value : values)
+        longer.push_back(fmt::format("{},{}={}", text, name, value));
+    texts = std::move(longer);
+  }
+  return texts;
+}
+
 // The strategies and batch sizes are Python's; without a card, on the CPU.
 void take_program(const RunArguments& arguments, planning::Request& request) {
   check_for_python(arguments);
-  auto& program = request.programs.emplace_back();
-  program.name = arguments.program;
-  program.folder = std::filesystem::current_path().string();
-  program.where = "--program";
-  auto& python = program.python.emplace();
-  python.text = arguments.program;
+  plan::PythonFunctions python;
   std::swap(python.strategies, request.lists[Axis::kStrategy]);
   if (const auto found = arguments.cases.find(Axis::kBatchSize);
       found != arguments.cases.end() && !found->second.empty())
     for (const auto& text : request.lists[Axis::kBatchSize])
       python.batch_sizes.push_back(std::stoll(text));
+  for (auto& text : with_options(arguments, request)) {
+    auto& program = request.programs.emplace_back();
+    program.name = arguments.program;
+    program.folder = std::filesystem::current_path().string();
+    program.where = "--program";
+    program.python = python;
+    program.python->text = std::move(text);
+  }
   const auto& devices = arguments.cases.at(Axis::kDevice);
   if (!arguments.card.empty() && devices.empty())
     request.lists[Axis::kDevice] = {records::emulated_device(arguments.card)};

@@ -87,6 +87,7 @@ constexpr const char* kRunFooter = R"(Examples:
   peakbench run tutorial --out results/tutorial
   peakbench run tutorial --out results/tutorial --resume
   peakbench run tutorial --dry-run
+  peakbench run --program hf:llama-3.1-8b --dtype bf16 --seq 2048 --card h100-80gb
   peakbench run --program bench.py:tiny --batch 8,64 --card h100-80gb
 
 Options on the command line replace the suite's options. A comma separates values, unless a value has

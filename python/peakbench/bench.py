@@ -35,6 +35,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     try:
         if typed[:1] == ["--describe"]:
             return _describe(json.loads(typed[1]))
+        if typed[:1] == ["--list"]:
+            return _list(typed[1])
         if typed[:1] == ["--compare"]:
             return _compare(*typed[1:])
         return _train(_parsed(typed))
@@ -130,6 +132,18 @@ def _describe(asked: Mapping[str, Any]) -> int:
         answer = _description(asked["program"], asked["strategies"], asked["batch_sizes"])
     except Refused as refused:
         answer = {"error": str(refused), "is_of_import": refused.__cause__ is not None}
+    with os.fdopen(answer_to, "w", encoding="utf-8") as output:
+        print(json.dumps(answer), file=output)
+    return 0
+
+
+def _list(library: str) -> int:
+    """For `peakbench list models --library`: the models of a library, as JSON on standard output."""
+    answer_to = _own_output()
+    try:
+        answer: Any = models.listed(library)
+    except Refused as refused:
+        answer = {"error": str(refused)}
     with os.fdopen(answer_to, "w", encoding="utf-8") as output:
         print(json.dumps(answer), file=output)
     return 0

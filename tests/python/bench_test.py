@@ -268,8 +268,9 @@ def more_parameters(model):
         self.refused("--program", "bench.py:tiny,width=wide", says='--program: bench.py: tiny: width: expected an integer, got "wide"')
         self.refused("--program", "bench.py:tiny", "--strategy", "sdg", says='--program: bench.py has no strategy "sdg", and peakbench.strategies has none; did you mean "sgd"?')  # fmt: skip
         self.refused("--program", "bench.py:tiny", "--strategy", "adam,lr=1", says='--program: bench.py: adam takes no option "lr"; it has none')
-        self.refused("--program", "bench.py:tiny", "--dtype", "bf16",
-                     says="--dtype is for models of Peakbench; give the function of --program an option instead, and write it after a comma "
+        self.refused("--program", "bench.py:tiny", "--dtype", "bf16", says='--program: bench.py: tiny takes no option "dtype"; there is width')
+        self.refused("--program", "bench.py:tiny", "--allocator", "expandable_segments:True",
+                     says="--allocator is for models of Peakbench; give the function of --program an option instead, and write it after a comma "
                           "(bench.py:tiny,key=value)")  # fmt: skip
         self.refused("--program", "bench.py:tiny", "--executor", "slurm",
                      says="--program: programs of a suite run on this machine: run it without --executor slurm (in a job of yours, where a node is to do it), "

@@ -71,12 +71,13 @@ def _speech(config: Any, sizes: _Sizes) -> Batch:
 
 # The Auto class of a form; what transformers calls the table of its classes; its batch; which of the options seq and image it has.
 _FORMS: Dict[str, Tuple[str, Callable[[Any, _Sizes], Batch], Tuple[str, ...]]] = {
-    "CausalLM": ("CAUSAL_LM", _language, ("seq",)),
+    # A configuration that names no class is of the first that transformers has for it.
+    "SpeechSeq2Seq": ("SPEECH_SEQ_2_SEQ", _speech, ("seq",)),
     "Seq2SeqLM": ("SEQ_TO_SEQ_CAUSAL_LM", _language, ("seq",)),
     "MaskedLM": ("MASKED_LM", _language, ("seq",)),
-    "ImageClassification": ("IMAGE_CLASSIFICATION", _classified_images, ("image",)),
+    "CausalLM": ("CAUSAL_LM", _language, ("seq",)),
     "ZeroShotImageClassification": ("ZERO_SHOT_IMAGE_CLASSIFICATION", _pairs, ("seq", "image")),
-    "SpeechSeq2Seq": ("SPEECH_SEQ_2_SEQ", _speech, ("seq",)),
+    "ImageClassification": ("IMAGE_CLASSIFICATION", _classified_images, ("image",)),
     "SequenceClassification": ("SEQUENCE_CLASSIFICATION", _classified_text, ("seq",)),
 }
 
