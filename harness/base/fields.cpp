@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json.h"
 #include "base/nearest.h"
 
 namespace peakbench {
@@ -49,7 +50,7 @@ std::string describe(const json& value) {
   if (value.is_null()) return "null";
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = json_line(value);
   if (text.size() > kShown) text = text.substr(0, kShown) + "...";
   return value.is_string() ? "the string " + text : text;
 }

@@ -154,9 +154,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string dumped(const Json& value) { return json_line(value); }
 
 std::string plain(const Json& value) {
   if (value.is_null()) return "";

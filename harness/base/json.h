@@ -14,6 +14,12 @@ std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// In one line, without a newline.
+template <class Json>
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // The one way in for JSON that somebody else wrote: run files, manifests, cards, lines of a
 // history.
 

@@ -21,14 +21,23 @@ std::string words(const Range<Number>& range, const char* what) {
   return what;
 }
 
-}  // namespace
-
-std::optional<double> number_from_text(std::string_view text, Range<double> range) {
-  double value = 0;
+template <class Number>
+std::optional<Number> whole_text(std::string_view text, const Range<Number>& range) {
+  Number value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   const bool whole = error == std::errc() && rest == end;
-  return whole && range.holds(value) ? std::optional<double>(value) : std::nullopt;
+  return whole && range.holds(value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> number_from_text(std::string_view text, Range<double> range) {
+  return whole_text(text, range);
+}
+
+std::optional<std::int64_t> integer_from_text(std::string_view text, Range<std::int64_t> range) {
+  return whole_text(text, range);
 }
 
 std::string words_of(Range<std::int64_t> range) { return words(range, "an integer"); }

@@ -30,6 +30,10 @@ inline constexpr Range<double> kMeasuredRate{0, static_cast<double>(kMostMeasure
 // else nullopt.
 std::optional<double> number_from_text(std::string_view text, Range<double> range = {});
 
+// The whole text as an integer in the range, without spaces or a plus sign; else nullopt.
+std::optional<std::int64_t> integer_from_text(std::string_view text,
+                                              Range<std::int64_t> range = {});
+
 // "an integer from 0 to 9", "an integer of 0 or more", "a finite number".
 std::string words_of(Range<std::int64_t> range);
 std::string words_of(Range<double> range);

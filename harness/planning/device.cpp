@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -75,14 +74,6 @@ std::string trimmed(Text text) {
   return text.substr(from, text.find_last_not_of(' ') - from + 1);
 }
 
-std::optional<std::int64_t> integer_from(Text text) {
-  std::int64_t value = 0;
-  const auto* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
-
 Value switch_from(Text text) {
   for (const char* on : {"True", "true", "1", "on"})
     if (text == on) return "True";
@@ -93,7 +84,7 @@ Value switch_from(Text text) {
 
 Value megabytes_from(Text text) {
   constexpr std::int64_t kLeast = 3, kMost = 1 << 30;  // a segment of small blocks; a pebibyte
-  const auto value = integer_from(text);
+  const auto value = integer_from_text(text);
   if (!value || *value < kLeast || *value > kMost) return std::nullopt;
   return std::to_string(*value);
 }
@@ -112,7 +103,7 @@ Value fraction_from(Text text) {
 
 Value power_of_two(Text text, std::int64_t least) {
   constexpr std::int64_t kMost = 1 << 20;
-  const auto value = integer_from(text);
+  const auto value = integer_from_text(text);
   if (!value || *value < least || *value > kMost) return std::nullopt;
   if (*value != 0 && !std::has_single_bit(static_cast<std::uint64_t>(*value))) return std::nullopt;
   return std::to_string(*value);
@@ -224,10 +215,10 @@ void add(Text setting, std::map<std::string, std::string>& settings) {
 // A segment of the size that blocks share is always split.
 void check_splits(const std::map<std::string, std::string>& settings) {
   const auto segment = settings.find("large_segment_size_mb");
-  const auto least = segment == settings.end() ? 20 : *integer_from(segment->second);
+  const auto least = segment == settings.end() ? 20 : *integer_from_text(segment->second);
   for (const char* name : {"max_non_split_rounding_mb", "max_split_size_mb"})
     if (const auto found = settings.find(name);
-        found != settings.end() && *integer_from(found->second) < least)
+        found != settings.end() && *integer_from_text(found->second) < least)
       throw ConfigError(fmt::format(
           "allocator setting {}:{}: expected an integer of {} or more, in MiB{}", name,
           found->second, least, segment == settings.end() ? "" : " (large_segment_size_mb)"));

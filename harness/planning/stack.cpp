@@ -15,7 +15,7 @@
 namespace peakbench::planning {
 namespace {
 
-constexpr const char* kBaseline = "baseline";
+using records::kBaseline;
 
 const planning::Entry& entry_of(const Choice& choice) { return *choice.offer.entry; }
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -82,10 +82,9 @@ bool has_untraced_pytorch(std::int32_t process, const std::string& tracer) {
 }  // namespace
 
 std::int32_t process_of(const fs::path& file) {
-  const auto name = file.stem().string();
-  std::int32_t process = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
-  return error == std::errc() && end == name.data() + name.size() ? process : 0;
+  constexpr Range<std::int64_t> kAny{std::numeric_limits<std::int32_t>::min(),
+                                     std::numeric_limits<std::int32_t>::max()};
+  return static_cast<std::int32_t>(integer_from_text(file.stem().string(), kAny).value_or(0));
 }
 
 std::string sentence_of(const Untraced& process) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <vector>
 
 #include "base/errors.h"
+#include "base/numbers.h"
 #include "trace/lifetimes.h"
 
 namespace peakbench::programs {
@@ -21,12 +21,10 @@ using trace::EventKind;
 }
 
 std::int64_t number_of(std::string_view digits, const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.front() == '-')
-    refuse(text, "no number of a step");
-  if (number == 0) refuse(text, "the first step is 1");
-  return number;
+  const auto number = integer_from_text(digits);
+  if (!number || digits.front() == '-') refuse(text, "no number of a step");
+  if (*number == 0) refuse(text, "the first step is 1");
+  return *number;
 }
 
 class Cut {

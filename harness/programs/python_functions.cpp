@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "base/fields.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "host/command.h"
 #include "records/case_json.h"
@@ -52,8 +53,7 @@ class Asking {
                      {"folder", program_.folder}};
     for (auto& word : process::python_module(whom_.interpreter, "peakbench.bench"))
       words.push_back(std::move(word));
-    words.insert(words.end(),
-                 {"--describe", asked.dump(-1, ' ', false, json::error_handler_t::replace)});
+    words.insert(words.end(), {"--describe", json_line(asked)});
     const auto said = process::ask_command({.arguments = words, .patience = kPatience});
     const auto last = said.out.find_last_of('\n', said.out.size() < 2 ? 0 : said.out.size() - 2);
     auto answer =

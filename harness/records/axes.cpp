@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/errors.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "records/case_json.h"
 #include "records/setting.h"
@@ -27,9 +28,7 @@ constexpr bool kIsInteger =
 std::string text_of(const Selection& model) { return selection_text(model); }
 std::string text_of(const Stack& stack) { return stack_text(stack); }
 std::string text_of(const std::string& text) { return text; }
-std::string text_of(const json& object) {
-  return object.empty() ? "" : object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string text_of(const json& object) { return object.empty() ? "" : json_line(object); }
 // A batch: those of cases are never 0, but for what is not known.
 std::string text_of(std::int64_t batch) {
   return batch == kUnknownBatch ? "" : std::to_string(batch);

@@ -6,6 +6,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "base/json.h"
+
 namespace peakbench::records {
 namespace {
 
@@ -42,8 +44,7 @@ CaseKind case_kind_from(const std::string& word) {
 namespace {
 
 std::string value_text(const nlohmann::json& value) {
-  if (!value.is_string())
-    return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (!value.is_string()) return json_line(value);
   const auto text = value.get<std::string>();
   const bool plain = !text.empty() && text.find_first_of(",+\" ") == std::string::npos;
   return plain ? text : fmt::format("\"{}\"", text);
@@ -70,7 +71,7 @@ std::string stack_text(const std::vector<Selection>& strategies) {
 std::vector<Selection> without_plain_baseline(std::vector<Selection> strategies) {
   if (strategies.size() > 1)
     std::erase_if(strategies, [](const Selection& strategy) {
-      return strategy.id == "baseline" && strategy.options.empty();
+      return strategy.id == kBaseline && strategy.options.empty();
     });
   return strategies;
 }

@@ -40,6 +40,9 @@ struct Selection {
   nlohmann::json options = nlohmann::json::object();
 };
 
+// The strategy that is always there: PyTorch as it is.
+inline constexpr const char* kBaseline = "baseline";
+
 // Of a program, which is not asked how many samples it takes in a step.
 inline constexpr std::int64_t kUnknownBatch = 0;
 

@@ -15,54 +15,32 @@ namespace {
 
 using records::Axis;
 
-constexpr const char* kPlain = "baseline";
-
 std::string with(const std::string& stack, const std::string& id) {
   if (id.empty()) return stack;
-  return stack == kPlain ? id : stack + "+" + id;
+  return stack == records::kBaseline ? id : stack + "+" + id;
 }
 
-class OneMore {
- public:
-  OneMore(const planning::Request& request, const planning::Build& build, const TrialRunner& trials)
-      : request_(request), build_(build), trials_(trials) {}
-
-  WithStrategy measured(const std::string& id) const {
-    WithStrategy one{.id = id, .stack = with(request_.lists.at(Axis::kStrategy).front(), id)};
-    try {
-      measure(one);
-    } catch (const ConfigError& error) {  // an option without which it is nothing
-      one.why_not = error.what();
-    }
-    return one;
+// Throws ConfigError for a strategy that is nothing without an option.
+void measure(planning::Request request, const planning::Build& build, const TrialRunner& trials,
+             WithStrategy& one) {
+  request.lists[Axis::kStrategy] = {one.stack};
+  const auto plan = planning::make_plan(request, {&build, 1});
+  const auto& planned = plan.cases.front();
+  one.stack = planning::stack_text(planned.spec.strategies);
+  one.promise = planned.promise;
+  one.reference = planning::stack_text(planned.reference);
+  if (planned.decided) {
+    one.why_not = planned.reason;
+    return;
   }
-
- private:
-  void measure(WithStrategy& one) const {
-    auto request = request_;
-    request.lists[Axis::kStrategy] = {one.stack};
-    const auto plan = planning::make_plan(request, {&build_, 1});
-    const auto& planned = plan.cases.front();
-    one.stack = planning::stack_text(planned.spec.strategies);
-    one.promise = planned.promise;
-    one.reference = planning::stack_text(planned.reference);
-    if (planned.decided) {
-      one.why_not = planned.reason;
-      return;
-    }
-    auto found = trials_.run(with_memory(planned, kNoLimitBytes), {});
-    if (!found)
-      one.why_not = "interrupted";
-    else if (found->status != records::Status::kOk)
-      one.why_not = fmt::format("{}: {}", to_string(found->status), found->reason);
-    else
-      one.found = std::move(found);
-  }
-
-  const planning::Request& request_;
-  const planning::Build& build_;
-  const TrialRunner& trials_;
-};
+  auto found = trials.run(with_memory(planned, kNoLimitBytes), {});
+  if (!found)
+    one.why_not = "interrupted";
+  else if (found->status != records::Status::kOk)
+    one.why_not = fmt::format("{}: {}", to_string(found->status), found->reason);
+  else
+    one.found = std::move(found);
+}
 
 std::map<std::string, std::string> texts_of(const nlohmann::json& object) {
   std::map<std::string, std::string> texts;
@@ -105,7 +83,6 @@ std::vector<WithStrategy> try_each(const planning::Request& request,
                                    const planning::Build& build, const TrialRunner& trials,
                                    std::size_t jobs,
                                    const std::function<void(const std::string&)>& said) {
-  const OneMore one_more(request, build, trials);
   std::vector<WithStrategy> tried(strategies.size());
   for (std::size_t i = 0; i < strategies.size(); ++i)
     tried[i] = {.id = strategies[i], .why_not = "interrupted"};
@@ -115,10 +92,17 @@ std::vector<WithStrategy> try_each(const planning::Request& request,
     said(fmt::format("{}: {}", one.stack,
                      one.found ? gib_text(one.found->memory->peak_allocated_bytes) : one.why_not));
   };
-  launch::run_each(
-      strategies.size(), jobs,
-      [&](std::size_t i, const launch::Listener&) { tried[i] = one_more.measured(strategies[i]); },
-      callbacks);
+  const auto& stack = request.lists.at(Axis::kStrategy).front();
+  const auto run = [&](std::size_t i, const launch::Listener&) {
+    WithStrategy one{.id = strategies[i], .stack = with(stack, strategies[i])};
+    try {
+      measure(request, build, trials, one);
+    } catch (const ConfigError& error) {
+      one.why_not = error.what();
+    }
+    tried[i] = std::move(one);
+  };
+  launch::run_each(strategies.size(), jobs, run, callbacks);
   return tried;
 }
 

@@ -20,7 +20,7 @@
 namespace peakbench::search {
 namespace {
 
-constexpr const char* kBaseline = "baseline";
+using records::kBaseline;
 constexpr const char* kDifferentProblem = "different_problem";
 constexpr const char* kBitIdentical = "bit_identical";
 constexpr const char* kAdapters = "adapters";  // a slot

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "trace/maxima.h"
 #include "trace/output_file.h"
 #include "trace/timeline.h"
@@ -35,9 +36,7 @@ class Chrome {
   }
 
  private:
-  static std::string text(const nlohmann::json& json) {
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
+  static std::string text(const nlohmann::json& json) { return json_line(json); }
 
   void entry(const std::string& fields) {
     file_.write(first_ ? "\n{" : ",\n{");

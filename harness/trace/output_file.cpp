@@ -4,6 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace peakbench::trace {
 
 void OutputFile::write(std::string_view bytes) {
@@ -31,8 +33,7 @@ std::string valid_utf8(const std::string& text) {
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0x80U) == 0; });
   if (is_ascii) return text;  // as nearly all names are
   using nlohmann::json;
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
-      .get<std::string>();
+  return json::parse(json_line(json(text))).get<std::string>();
 }
 
 namespace {

@@ -12,7 +12,7 @@
 
 namespace peakbench::trace {
 
-// A file written piece by piece, there whole or not at all. For the room's own use.
+// A file written piece by piece, there whole or not at all. For the module's own use.
 
 // By files::AtomicFile, in large pieces. Every failure is a HostError with the path.
 class OutputFile {
@@ -45,8 +45,8 @@ class OutputFile {
 // As it is where it is UTF-8; else with U+FFFD for what is not. JSON and pickle hold nothing else.
 std::string valid_utf8(const std::string& text);
 
-// Writes Python's pickle format, protocol 2, as far as memory snapshots need it. For the room's own
-// use.
+// Writes Python's pickle format, protocol 2, as far as memory snapshots need it. For the module's
+// own use.
 //
 // Read by Python's pickle and by the unpickler of PyTorch's MemoryViz.js, which knows few opcodes
 // and appends a batch by one call with as many arguments: hence protocol 2 and batches of 1000.

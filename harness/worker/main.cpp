@@ -13,6 +13,7 @@
 
 #include "base/atomic_file.h"
 #include "base/errors.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "host/serve.h"
 #include "peakbench/errors.h"
@@ -126,8 +127,7 @@ int try_device(const std::string& name) {
 // Who started this process reads it at once and takes it away: it need not reach the disk.
 void write_result(const std::string& path, const records::WorkerResult& outcome) {
   files::AtomicFile file(path);
-  file.write(
-      records::to_json(outcome).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  file.write(json_line(records::to_json(outcome)));
   constexpr bool kDurable = false;
   file.finish(kDurable);
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/printable.h"
 #include "trace/lifetimes.h"
 
@@ -51,8 +52,7 @@ void report(const records::Progress& progress) {
 
 void report_host_failure(const std::string& reason) {
   const nlohmann::json line{{records::kHostFailureKey, bounded(reason, kLongestReason)}};
-  write_line(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-             kPatienceMs);
+  write_line(json_line(line) + "\n", kPatienceMs);
 }
 
 void report_host_failure_without_memory() {
