@@ -1,8 +1,6 @@
 #include "base/database_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +8,10 @@
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/regular_file.h"
 
 namespace peakbench::sqlite {
 namespace {
@@ -17,20 +19,6 @@ namespace {
 using Kind = FileLook::Kind;
 // And the head of the first page behind it, which holds the schema.
 using Header = std::array<unsigned char, 108>;
-
-std::string words_for(mode_t mode) {
-  if (S_ISFIFO(mode)) return "a named pipe";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
-
-// Whether it can be read; the rest of what `status` says is noted.
-bool is_regular(const struct stat& status, FileLook& look) {
-  if (S_ISREG(status.st_mode)) return true;
-  look.kind = S_ISDIR(status.st_mode) ? Kind::kFolder : Kind::kSpecial;
-  if (look.kind == Kind::kSpecial) look.what = words_for(status.st_mode);
-  return false;
-}
 
 std::string beside(const std::string& path, const char* suffix) {
   struct stat status {};
@@ -57,43 +45,42 @@ void read_header(const Header& header, FileLook& look) {
   look.write_ahead_log = header[18] == 2 || header[19] == 2;
 }
 
-void read_content(int descriptor, FileLook& look) {
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0 || !is_regular(status, look)) return;
-  look.file_bytes = static_cast<std::uint64_t>(status.st_size);
+void read_content(const files::RegularFile& file, FileLook& look) {
+  look.file_bytes = file.size();
   Header header{};
-  const auto got = pread(descriptor, header.data(), header.size(), 0);
-  if (got < 0) {
-    look.kind = Kind::kUnreadable;
-    look.what = std::strerror(errno);
-    return;
-  }
+  const auto got =
+      file.read_at(0, reinterpret_cast<char*>(header.data()), header.size());  // may be fewer
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   look.kind = got == 0 ? Kind::kEmpty : Kind::kNotSqlite;
   if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) == 0) read_header(header, look);
+}
+
+void note_unreadable(int error, FileLook& look) {
+  if (error == ENOENT || error == ENOTDIR) return;
+  look.kind = Kind::kUnreadable;
+  look.what = std::strerror(error);
 }
 
 }  // namespace
 
 FileLook look_at(const std::string& path) {
   FileLook look;
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return look;
-    look.kind = Kind::kUnreadable;
-    look.what = std::strerror(errno);
+  if (const auto other = files::why_no_file(path); !other.empty()) {
+    look.kind = other == "a folder" ? Kind::kFolder : Kind::kSpecial;
+    if (look.kind == Kind::kSpecial) look.what = other;
     return look;
   }
-  if (!is_regular(status, look)) return look;
   // Not waiting: what was a file a moment ago may be a pipe now.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (descriptor < 0) {
-    look.kind = Kind::kUnreadable;
-    look.what = std::strerror(errno);
+  const files::RegularFile file(path);
+  if (!file.is_open()) {
+    note_unreadable(file.error() != 0 ? file.error() : EINVAL, look);
     return look;
   }
-  read_content(descriptor, look);
-  ::close(descriptor);
+  try {
+    read_content(file, look);
+  } catch (const std::system_error& error) {
+    note_unreadable(error.code().value(), look);
+  }
   look.journal = beside(path, "-journal");
   look.log = beside(path, "-wal");
   return look;
