@@ -7,11 +7,16 @@
 
 namespace peakbench {
 
+namespace {
+
+// The limit on this process's address space (ulimit -v); 0: none.
 std::int64_t address_space_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
   return static_cast<std::int64_t>(limit.rlim_cur);
 }
+
+}  // namespace
 
 std::string no_memory_text(std::int64_t bytes) {
   constexpr double kGiB = 1024.0 * 1024 * 1024;

@@ -7,9 +7,6 @@
 
 namespace peakbench {
 
-// The limit on this process's address space (ulimit -v); 0: none.
-std::int64_t address_space_limit();
-
 // "the machine gave no memory for 12 bytes"; and the limit on the address space, where there is
 // one. 0 bytes: how many is not known.
 std::string no_memory_text(std::int64_t bytes);

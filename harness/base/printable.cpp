@@ -32,6 +32,11 @@ char32_t code_point(std::string_view character) {
   return value;
 }
 
+namespace {
+
+// What must not reach a page or a terminal as it is: controls, C1 among them; marks that turn the
+// direction of writing or take no room, so that two names look the same; line and paragraph
+// separators; what XML forbids.
 bool is_unprintable(char32_t c) {
   const auto in = [c](char32_t from, char32_t to) { return c >= from && c <= to; };
   const bool control = c < 0x20 || in(0x7F, 0x9F);
@@ -42,6 +47,8 @@ bool is_unprintable(char32_t c) {
   const bool no_character = (c & 0xFFFEU) == 0xFFFE || in(0xFDD0, 0xFDEF);
   return control || direction || no_room || no_character || in(0x2028, 0x2029);
 }
+
+}  // namespace
 
 std::string printable(std::string_view text) {
   std::string result;

@@ -37,11 +37,6 @@ void for_each_shown(std::string_view text, Visit visit) {
 // Of one valid character.
 char32_t code_point(std::string_view character);
 
-// What must not reach a page or a terminal as it is: controls, C1 among them; marks that turn the
-// direction of writing or take no room, so that two names look the same; line and paragraph
-// separators; what XML forbids.
-bool is_unprintable(char32_t c);
-
 // One line of valid UTF-8 for a page, a table or a message: each unprintable character and each
 // byte that is none becomes U+FFFD; newline and tab a space.
 std::string printable(std::string_view text);

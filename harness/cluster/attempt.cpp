@@ -106,6 +106,11 @@ namespace {
 
 constexpr const char* kTimeLimitWords = "the job's time limit";
 
+// " (--time 4:00)"; empty where none was given.
+std::string time_option(const SlurmOptions& options) {
+  return options.time.empty() ? "" : fmt::format(" (--time {})", options.time);
+}
+
 }  // namespace
 
 std::string reason_of(EndedBy by, const Submission& submission, const Task& task,
@@ -152,10 +157,6 @@ std::string short_time_text(const planning::Plan& plan, const launch::CaseStates
     return "";
   return fmt::format("no case ended within {}{}: give --time more", kTimeLimitWords,
                      time_option(options));
-}
-
-std::string time_option(const SlurmOptions& options) {
-  return options.time.empty() ? "" : fmt::format(" (--time {})", options.time);
 }
 
 }  // namespace peakbench::cluster

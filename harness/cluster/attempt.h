@@ -99,7 +99,4 @@ std::string unheard_text(const Submission& submission, const Task& task,
 std::string short_time_text(const planning::Plan& plan, const launch::CaseStates& states,
                             const launch::Cases& order, const SlurmOptions& options);
 
-// " (--time 4:00)"; empty where none was given.
-std::string time_option(const SlurmOptions& options);
-
 }  // namespace peakbench::cluster

@@ -63,8 +63,21 @@ bool is_to_copy(const std::string& run_folder, const std::string& path) {
   refuse(file, folder->path_of(name));
 }
 
-}  // namespace
+// A file of a case.
+struct FileToCopy {
+  std::string run_folder;  // of the run that measured the case
+  std::string path;        // below it
+  std::string slug, name;  // where it goes
+};
 
+struct FilesToCopy {
+  std::vector<FileToCopy> files;
+  std::vector<std::string> absent;  // traces that run.json names and nobody has; paths
+};
+
+// Adds the traces that the case names, with their snapshots and logs, and names the traces as they
+// will be called. All is looked at before anything is written. Throws ConfigError: a link, in
+// whose place anybody's file would be copied, no regular file, not readable.
 void find_files(records::CaseResult& one, const std::string& run_folder, FilesToCopy& found) {
   const auto own = records::case_folder(one.spec.slug) + "/";
   const auto add = [&](const std::string& path, const std::string& name) {
@@ -84,6 +97,8 @@ void find_files(records::CaseResult& one, const std::string& run_folder, FilesTo
   }
 }
 
+// False where `cancelled`, which is asked all the time, said so. Throws what files::copy_file()
+// does, and what find_files() does, should something have changed since.
 bool copy_files(const std::vector<FileToCopy>& files, const launch::IncomingCases& to,
                 const std::function<bool()>& cancelled) {
   return std::ranges::all_of(files, [&](const FileToCopy& one) {
@@ -95,8 +110,6 @@ bool copy_files(const std::vector<FileToCopy>& files, const launch::IncomingCase
     return files::copy_file({file, path}, to.folder_of(one.slug), one.name, cancelled);
   });
 }
-
-namespace {
 
 using nlohmann::json;
 using records::CaseResult;

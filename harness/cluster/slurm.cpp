@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <limits>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/errors.h"
+#include "base/numbers.h"
 #include "base/printable.h"
 #include "cluster/submission.h"
 #include "host/command.h"
@@ -91,6 +91,27 @@ std::optional<Row> row_from(const std::string& line) {
              second < line.size() ? trimmed(line.substr(second + 1)) : ""};
 }
 
+// The state that a word of Slurm's means: RUNNING, "CANCELLED by 1000". A word that is not known
+// means kRunning: nothing is concluded from it.
+TaskState state_from(const std::string& word) {
+  const auto first = word.substr(0, word.find_first_of(" +"));
+  const auto* const found =
+      std::ranges::find_if(kWords, [&](const Word& one) { return one.word == first; });
+  return found == kWords.end() ? TaskState::kRunning : found->state;
+}
+
+// A reason to wait, as squeue gives it, that no waiting ends: a partition, an account or a limit
+// that refuses the job.
+bool never_begins(const std::string& reason) {
+  static constexpr std::array kReasons{"AccountNotAllowed", "BadConstraints", "InvalidAccount",
+                                       "InvalidQOS", "QOSNotAllowed", "PartitionTimeLimit",
+                                       "PartitionNodeLimit",
+                                       // 22.05 says it in words
+                                       "can't use this partition", "can not use this partition"};
+  return std::ranges::any_of(
+      kReasons, [&](const char* one) { return reason.find(one) != std::string::npos; });
+}
+
 TaskSeen seen_from(const Row& row) {
   const auto where = printable(row.rest);
   const auto state = state_from(row.word);
@@ -104,12 +125,10 @@ std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text, char 
   std::vector<std::int64_t> numbers;
   for (std::size_t at = 0; at <= text.size();) {
     const auto end = std::min(text.find(separator, at), text.size());
-    std::int64_t number = 0;
-    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, number);
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // as Slurm's own
-    if (error != std::errc() || rest != text.data() + end || number < 0 || number > kMost)
-      return std::nullopt;
-    numbers.push_back(number);
+    const auto number = integer_from_text(text.substr(at, end - at), {0, kMost});
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
     at = end + 1;
   }
   return numbers;
@@ -139,23 +158,6 @@ std::vector<std::size_t> tasks_of_id(const std::string& id, const std::string& j
     if (found.size() > tasks) return {};  // no id names a task twice
   }
   return found;
-}
-
-TaskState state_from(const std::string& word) {
-  const auto first = word.substr(0, word.find_first_of(" +"));
-  const auto* const found =
-      std::ranges::find_if(kWords, [&](const Word& one) { return one.word == first; });
-  return found == kWords.end() ? TaskState::kRunning : found->state;
-}
-
-bool never_begins(const std::string& reason) {
-  static constexpr std::array kReasons{"AccountNotAllowed", "BadConstraints", "InvalidAccount",
-                                       "InvalidQOS", "QOSNotAllowed", "PartitionTimeLimit",
-                                       "PartitionNodeLimit",
-                                       // 22.05 says it in words
-                                       "can't use this partition", "can not use this partition"};
-  return std::ranges::any_of(
-      kReasons, [&](const char* one) { return reason.find(one) != std::string::npos; });
 }
 
 std::optional<std::map<std::size_t, TaskSeen>> states_from(const std::string& lines,

@@ -38,14 +38,6 @@ std::string live_job_from(const std::string& lines, const std::string& script_pa
 // How often a job was begun again, in what `scontrol show job` prints. Nullopt: it does not say.
 std::optional<int> restarts_from(const std::string& out);
 
-// The state that a word of Slurm's means: RUNNING, "CANCELLED by 1000". A word that is not known
-// means kRunning: nothing is concluded from it.
-TaskState state_from(const std::string& word);
-
-// A reason to wait, as squeue gives it, that no waiting ends: a partition, an account or a limit
-// that refuses the job.
-bool never_begins(const std::string& reason);
-
 // The job's number in what `sbatch --parsable` printed; empty: none.
 std::string job_from(const std::string& out);
 

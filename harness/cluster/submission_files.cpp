@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -18,19 +17,20 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/json.h"
+#include "base/numbers.h"
 
 namespace peakbench::cluster {
 
 std::optional<int> number_from(std::string_view text) {
-  int number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || rest != end || number < 0) return std::nullopt;
-  if (text.size() > 1 && text.front() == '0') return std::nullopt;     // nobody writes it so
-  if (number == std::numeric_limits<int>::max()) return std::nullopt;  // there is no next one
-  return number;
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;  // nobody writes it so
+  // Of the largest int there is no next one.
+  const auto number = integer_from_text(text, {0, std::numeric_limits<int>::max() - 1});
+  return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
+namespace {
+
+// Task and attempt of "TASK-ATTEMPT.json". Nullopt: no such name.
 std::optional<std::pair<std::size_t, int>> end_from_name(std::string_view name) {
   constexpr std::string_view kEnding = ".json";
   const auto dash = name.find('-');
@@ -41,8 +41,6 @@ std::optional<std::pair<std::size_t, int>> end_from_name(std::string_view name) 
   if (!task || !attempt) return std::nullopt;
   return std::pair(static_cast<std::size_t>(*task), *attempt);
 }
-
-namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;

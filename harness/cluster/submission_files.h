@@ -22,9 +22,6 @@ inline constexpr const char *kScriptFile = "job.sh", *kTasksFile = "tasks.json",
 // Of a submission, a task or an attempt. Nullopt: no such number, or something beside it.
 std::optional<int> number_from(std::string_view text);
 
-// Task and attempt of "TASK-ATTEMPT.json". Nullopt: no such name.
-std::optional<std::pair<std::size_t, int>> end_from_name(std::string_view name);
-
 // The files by which a run and the tasks that a scheduler starts for it speak: RUN/queue/N, a
 // folder a submission, on a file system that all of them see. Everything is written whole or not at
 // all, and what says that a task ended has a new name at every attempt: no cached name or content

@@ -265,6 +265,9 @@ CompiledLibrary compiled_library(const TorchInUse& torch, const LibrarySources& 
   }
 }
 
+namespace {
+
+// The one that is kept already, if it may be loaded; else empty. Says, makes and compiles nothing.
 fs::path kept_library(const TorchInUse& torch, const LibrarySources& sources) {
   try {
     const std::function<bool()> never = [] { return false; };
@@ -274,8 +277,6 @@ fs::path kept_library(const TorchInUse& torch, const LibrarySources& sources) {
     return {};
   }
 }
-
-namespace {
 
 namespace fs = std::filesystem;
 

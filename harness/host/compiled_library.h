@@ -52,9 +52,6 @@ struct CompiledLibrary {
 CompiledLibrary compiled_library(const TorchInUse& torch, const LibrarySources& sources,
                                  const std::function<bool()>& cancelled);
 
-// The one that is kept already, if it may be loaded; else empty. Says, makes and compiles nothing.
-std::filesystem::path kept_library(const TorchInUse& torch, const LibrarySources& sources);
-
 // Which build of a library of ours a program loads: the one for its PyTorch.
 
 // A library that is loaded into programs, as an installation has it.

@@ -1,9 +1,14 @@
 #include "host/torch_in_use.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -84,8 +89,7 @@ std::string value_of(const std::string& text, const std::string& name) {
   return std::regex_search(text, parts, line) ? parts[1].str() : std::string();
 }
 
-}  // namespace
-
+// From the text of torch/version.py; nullopt where it names no version.
 std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
   TorchInUse torch;
   torch.version = value_of(text, "__version__");
@@ -94,6 +98,8 @@ std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
   torch.git_version = value_of(text, "git_version");
   return torch.version.empty() ? std::nullopt : std::optional(torch);
 }
+
+}  // namespace
 
 std::optional<fs::path> torch_folder_of_python(const fs::path& python, const fs::path& scripts,
                                                const std::function<bool()>& cancelled) {
@@ -135,6 +141,36 @@ std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& comma
 }
 
 namespace {
+
+// A file seen as text, without reading what is not looked at, for as long as the object lives.
+// Empty where there is no such file, or no bytes in it.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return;
+    struct stat facts {};
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
+      bytes_ = static_cast<std::uint64_t>(facts.st_size);
+      at_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
+      if (at_ == MAP_FAILED) at_ = nullptr;
+    }
+    close(file);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (at_) munmap(at_, bytes_);
+  }
+
+  std::string_view text() const {
+    return at_ ? std::string_view(static_cast<const char*>(at_), bytes_) : std::string_view();
+  }
+
+ private:
+  void* at_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
 
 namespace fs = std::filesystem;
 

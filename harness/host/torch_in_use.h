@@ -1,50 +1,12 @@
 #pragma once
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace peakbench::pytorch {
-
-// A file seen as text, without reading what is not looked at.
-
-// For as long as the object lives. Empty where there is no such file, or no bytes in it.
-class MappedFile {
- public:
-  explicit MappedFile(const std::filesystem::path& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) return;
-    struct stat facts {};
-    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
-      bytes_ = static_cast<std::uint64_t>(facts.st_size);
-      at_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
-      if (at_ == MAP_FAILED) at_ = nullptr;
-    }
-    close(file);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile() {
-    if (at_) munmap(at_, bytes_);
-  }
-
-  std::string_view text() const {
-    return at_ ? std::string_view(static_cast<const char*>(at_), bytes_) : std::string_view();
-  }
-
- private:
-  void* at_ = nullptr;
-  std::uint64_t bytes_ = 0;
-};
 
 // Which PyTorch a program will import, found before it is started.
 
@@ -75,9 +37,6 @@ std::optional<std::filesystem::path> torch_folder_of_python(const std::filesyste
 // What the PyTorch in a folder says of itself. Throws ConfigError: no version.py that can be read,
 // or none that names a version.
 TorchInUse torch_in(const std::filesystem::path& folder);
-
-// From the text of torch/version.py; nullopt where it names no version.
-std::optional<TorchInUse> torch_from_version_file(const std::string& text);
 
 // What an installed PyTorch says of itself besides its version, read from its files.
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "base/numbers.h"
@@ -43,20 +42,13 @@ std::string range_of(const Option& option) {
   return unit;
 }
 
-std::optional<std::int64_t> integer_in(const std::string& text) {
-  std::int64_t value{};
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
-}
-
 // "mlp" or, where the option has a range, "mlp=16".
 std::optional<ChosenPart> chosen_part(const Option& option, const std::string& text) {
   const auto equals = text.find('=');
   ChosenPart part{text.substr(0, equals), std::nullopt};
   if (!is_part(part.name)) return std::nullopt;
   if (equals == std::string::npos) return part;
-  part.number = integer_in(text.substr(equals + 1));
+  part.number = integer_from_text(text.substr(equals + 1));
   const bool fits = part.number && (option.minimum || option.maximum) &&
                     range_in(option).holds(static_cast<double>(*part.number));
   return fits ? std::optional(part) : std::nullopt;
@@ -88,12 +80,16 @@ std::string to_string(OptionType type) {
   return std::ranges::find(kTypes, type, [](const auto& pair) { return pair.first; })->second;
 }
 
+namespace {
+
 std::optional<OptionType> option_type_from_string(const std::string& text) {
   for (const auto& [type, name] : kTypes) {
     if (text == name) return type;
   }
   return std::nullopt;
 }
+
+}  // namespace
 
 std::string expected(const Option& option) {
   switch (option.type) {
@@ -148,7 +144,7 @@ std::optional<json> accept_text(const Option& option, const std::string& text) {
   std::optional<json> value;
   switch (option.type) {
     case OptionType::kInteger:
-      if (const auto number = integer_in(text)) value = *number;
+      if (const auto number = integer_from_text(text)) value = *number;
       break;
     case OptionType::kNumber:
       if (const auto number = number_from_text(text)) value = *number;

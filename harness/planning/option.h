@@ -35,7 +35,6 @@ struct ChosenPart {
 std::optional<std::vector<ChosenPart>> chosen_parts(const Option& option, const std::string& text);
 
 std::string to_string(OptionType type);
-std::optional<OptionType> option_type_from_string(const std::string& text);
 
 // One option of a manifest's entry.
 

@@ -14,7 +14,6 @@
 #include "planning/axes.h"
 #include "planning/device.h"
 #include "planning/selection.h"
-#include "planning/suite_programs.h"
 #include "records/device.h"
 #include "records/published.h"
 

@@ -166,6 +166,10 @@ records::ProgramCommand command_of(const Program& program, const PythonCase& one
   return command;
 }
 
+std::string devices_section(const Program& program) {
+  return fmt::format("programs/{}/devices", program.name);
+}
+
 void check_is_there(const Program& program, const ProgramCase& one) {
   const auto& word = one.command.arguments.front();
   const auto fail = [&](const std::string& problem) {

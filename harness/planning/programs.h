@@ -73,6 +73,9 @@ struct ProgramCase {
 records::ProgramCommand command_of(const Program& program, const PythonCase& one, bool on_card,
                                    std::int64_t steps, std::uint64_t seed);
 
+// Where its devices are in Request::where, without the text.
+std::string devices_section(const Program& program);
+
 // Every combination of the axes' values, the last axis's changing quickest.
 std::vector<ProgramCase> cases_of(const Program& program);
 

@@ -227,14 +227,6 @@ void read_model(const Fields& fields, Entry& entry, Problems& problems) {
   });
 }
 
-}  // namespace
-
-std::int64_t period_of(const Entry& strategy, const nlohmann::json& options) {
-  if (!strategy.period) return 1;
-  const auto& [option, steps] = *strategy.period;
-  return option.empty() ? steps : options.at(option).get<std::int64_t>() + steps;
-}
-
 Entry read_entry(const Fields& fields, Kind kind, Problems& problems) {
   Names known{"id", "title", "summary", "source_url", "aliases", "options"};
   const Names of_model{"family",          "facts",        "linears",
@@ -260,8 +252,6 @@ Entry read_entry(const Fields& fields, Kind kind, Problems& problems) {
   }
   return entry;
 }
-
-namespace {
 
 using nlohmann::json;
 
@@ -305,6 +295,12 @@ class Keys {
 };
 
 }  // namespace
+
+std::int64_t period_of(const Entry& strategy, const nlohmann::json& options) {
+  if (!strategy.period) return 1;
+  const auto& [option, steps] = *strategy.period;
+  return option.empty() ? steps : options.at(option).get<std::int64_t>() + steps;
+}
 
 Manifest read_manifest(const Fields& fields, Problems& problems) {
   Manifest manifest;

@@ -9,13 +9,6 @@
 
 namespace peakbench::planning {
 
-// One entry of a manifest: every field checked, none ignored.
-
-// A missing or unknown field, a wrong type, a word that is not in vocabulary.h, a name that is
-// there twice, a range that holds nothing, a default that its option would refuse: all go to
-// `problems`, and the entry is then not whole.
-Entry read_entry(const Fields& fields, Kind kind, Problems& problems);
-
 // A manifest: the content of a plugin.json, wherever it is read from.
 
 struct Manifest {

@@ -205,10 +205,6 @@ class ProgramReader {
 
 }  // namespace
 
-std::string devices_section(const Program& program) {
-  return fmt::format("{}/{}/devices", kPrograms, program.name);
-}
-
 std::vector<Program> read_programs(const SuiteTable& suite, const std::string& suite_file,
                                    std::map<std::string, std::string>& places) {
   std::vector<Program> programs;

@@ -11,12 +11,8 @@
 namespace peakbench::planning {
 
 // `suite_file`: folders are found from it, wherever the suite is run from. `places` gets the
-// devices'
-// ("programs/NAME/devices/TEXT"). Throws ConfigError with file, line and column.
+// devices' ("programs/NAME/devices/TEXT"). Throws ConfigError with file, line and column.
 std::vector<Program> read_programs(const SuiteTable& suite, const std::string& suite_file,
                                    std::map<std::string, std::string>& places);
-
-// Where a program's devices are in Request::where, without the text.
-std::string devices_section(const Program& program);
 
 }  // namespace peakbench::planning

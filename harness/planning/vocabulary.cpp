@@ -55,6 +55,17 @@ const Names& parts() {
   return names;
 }
 
+namespace {
+
+// A fact that somebody's models and strategies agree on between themselves has a dot:
+// "acme.packed".
+bool is_own_fact(const std::string& name) {
+  const auto dot = name.find('.');
+  return dot != std::string::npos && dot + 1 < name.size() && is_name(name, "._-");
+}
+
+}  // namespace
+
 bool is_part(const std::string& name) {
   return std::ranges::count(parts(), name) != 0 || is_own_fact(name);
 }
@@ -67,11 +78,6 @@ const Names& promises() {
 const Names& losses() {
   static const Names names{"per_sample", "per_token", "whole_batch"};
   return names;
-}
-
-bool is_own_fact(const std::string& name) {
-  const auto dot = name.find('.');
-  return dot != std::string::npos && dot + 1 < name.size() && is_name(name, "._-");
 }
 
 bool updates_in_backward(const Entry& strategy) {

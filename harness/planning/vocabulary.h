@@ -25,10 +25,6 @@ const std::vector<std::string>& parts();
 bool is_part(const std::string& name);
 const std::vector<std::string>& promises();
 
-// A fact that somebody's models and strategies agree on between themselves has a dot:
-// "acme.packed".
-bool is_own_fact(const std::string& name);
-
 // What a strategy declares, directly or by what it adds to: gradient transforms run once on all
 // gradients, so they need all of them.
 const std::vector<std::string>& losses();

@@ -24,8 +24,7 @@ bool only_opens_ranges(std::string_view file) {
          std::ranges::any_of(kFiles, [&](const char* end) { return file.ends_with(end); });
 }
 
-}  // namespace
-
+// Whether PyTorch opens a range of this name around its own work.
 bool is_name_of_pytorch(std::string_view name) {
   constexpr std::array kBeginnings = {"## Call CompiledFxGraph",
                                       "ProfilerStep#",
@@ -44,6 +43,8 @@ bool is_name_of_pytorch(std::string_view name) {
   return std::ranges::any_of(kBeginnings,
                              [&](const char* beginning) { return name.starts_with(beginning); });
 }
+
+}  // namespace
 
 bool is_named_by_program(const trace::Trace& trace, recording::RangeSource source,
                          const std::string& name, std::int32_t stack) {

@@ -15,9 +15,6 @@ namespace peakbench::programs {
 
 // The ranges that a program names: record_function, NVTX, peakbench.phase. Pure.
 
-// Whether PyTorch opens a range of this name around its own work.
-bool is_name_of_pytorch(std::string_view name);
-
 // Whether a range is the program's own (or that of a library that it uses), and not one that
 // PyTorch opens around its own work (Optimizer.step#AdamW.step, enumerate(DataLoader)#...). Asked
 // of who opened it: the innermost frame that does more than open ranges. peakbench.phase always is.

@@ -109,6 +109,9 @@ std::string safe_name(const std::string& name) {
   return fmt::format("{}-{:08x}", safe.substr(0, kLongest - 9), fnv1a_32(name));
 }
 
+namespace {
+
+// The case of a program that was run by itself.
 records::CaseSpec spec_of_program(const std::string& name, const std::string& device) {
   records::CaseSpec spec;
   spec.kind = records::CaseKind::kProgram;
@@ -119,6 +122,8 @@ records::CaseSpec spec_of_program(const std::string& name, const std::string& de
   spec.slug = planning::slug(spec.id);
   return spec;
 }
+
+}  // namespace
 
 void check_folder(const fs::path& folder, Folder there) {
   check(launch::RunFolder(folder.string()), there);

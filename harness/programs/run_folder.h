@@ -48,9 +48,6 @@ enum class Folder {
 // Before the program runs: throws what write_program_run would of the folder.
 void check_folder(const std::filesystem::path& folder, Folder there);
 
-// The case of a program that was run by itself.
-records::CaseSpec spec_of_program(const std::string& name, const std::string& device);
-
 // A case of this program in a run's folder: writes its traces there and gives it as it stands in
 // run.json. Its memory is that of the process with the highest peak. A trace that does not add up
 // has no figures, and the case's reason says why. Two processes of one rank are a

@@ -28,6 +28,9 @@ const KindRow& row_of(VerdictKind kind) { return kVerdictKinds.at(static_cast<st
 
 const char* verdict_word(VerdictKind kind) { return row_of(kind).word; }
 
+namespace {
+
+// throws std::invalid_argument
 VerdictKind verdict_kind_from(const std::string& word) {
   for (const KindRow& row : kVerdictKinds)
     if (word == row.word) return row.kind;
@@ -36,6 +39,8 @@ VerdictKind verdict_kind_from(const std::string& word) {
                   "unreliable",
                   word));
 }
+
+}  // namespace
 
 int doubt(VerdictKind kind) { return row_of(kind).doubt; }
 
