@@ -17,6 +17,7 @@
 #include "base/errors.h"
 #include "base/fields.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "emulator/host/environment.h"
 #include "emulator/host/installation.h"
 #include "host/command.h"
@@ -48,7 +49,7 @@ constexpr int kFirstSignal = 128;                     // beyond it: an exit code
 
 // In one line, on the descriptor that whoever started this process listens to.
 void tell(int descriptor, const nlohmann::json& line) {
-  const auto text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const auto text = json_line(line) + "\n";
   if (descriptor < 0) return;
   [[maybe_unused]] const auto written = write(descriptor, text.data(), text.size());
 }
@@ -168,8 +169,7 @@ class CaseWorker {
                                {"theirs", job_.read_parameters_path},
                                {"promise", nlohmann::json(records::to_json(promise))}};
     auto words = process::python_module(job_.program->arguments.front(), "peakbench.bench");
-    words.insert(words.end(), {"--compare", asked.dump(-1, ' ', false,
-                                                       nlohmann::json::error_handler_t::replace)});
+    words.insert(words.end(), {"--compare", json_line(asked)});
     const auto said =
         process::ask_command({.arguments = std::move(words), .patience = kComparePatience});
     const auto answer = nlohmann::json::parse(said.out, nullptr, false);
@@ -225,16 +225,8 @@ class CaseWorker {
   }
 
   records::WorkerResult result_of(const ProgramRun& run) const {
-    auto one = write_case(run, spec_of_job(job_), case_folder_.parent_path().parent_path());
-    records::WorkerResult found;
-    found.status = one.status;
-    found.reason = one.reason;
-    found.memory = one.memory;
-    found.out_of_memory = one.out_of_memory;
-    found.emulation = one.emulation;
-    found.ranks = std::move(one.ranks);
+    auto found = write_case(run, spec_of_job(job_), case_folder_.parent_path().parent_path());
     found.settings = run.settings;
-    found.environment = one.environment;
     return found;
   }
 

@@ -203,29 +203,33 @@ inline constexpr const char* kAddedForAblation = "ablation";  // to tell the par
 // In the settings of a program's case: how often it ran out of memory, caught that and went on.
 inline constexpr const char* kCaughtOutOfMemory = "caught_out_of_memory";
 
-struct CaseResult {
-  CaseSpec spec;
-  std::string added_for;  // empty: asked for; else why the plan added it, like kAddedForAblation
+// What one worker process finds out of a case.
+struct WorkerResult {
   Status status = Status::kOk;
   std::string reason;  // one sentence for people; empty when ok
   std::optional<Memory> memory;
   std::optional<StepWork> work;  // of a case that ended ok, where its steps were counted
   std::optional<Throughput> throughput;
-  std::string throughput_reason;  // why throughput is absent
   std::optional<Equivalence> equivalence;
   std::optional<OutOfMemory> out_of_memory;
   std::optional<Emulation>
       emulation;               // present exactly when the figures come from an emulated card
   std::vector<double> losses;  // one a measured step
-  std::vector<Rank> ranks;
-  // The model's first, then those of the strategies. Empty: no process was started, or the file is
-  // of a schema before 1.4, which does not say.
-  std::vector<PluginBuild> plugins;
+  std::vector<Rank> ranks;     // from a worker: of a program, whose processes are its own
   nlohmann::json settings =
       nlohmann::json::object();  // what the worker ran with: allocator, cudnn, tf32, threads
   nlohmann::json environment =
-      nlohmann::json::object();  // where this case ran: card, driver, cpu capability
-  std::int64_t wall_ns = 0;      // start of the first process to the end of the last
+      nlohmann::json::object();  // where this case ran: libtorch, card, driver, cpu capability
+};
+
+struct CaseResult : WorkerResult {
+  CaseSpec spec;
+  std::string added_for;  // empty: asked for; else why the plan added it, like kAddedForAblation
+  std::string throughput_reason;  // why throughput is absent
+  // The model's first, then those of the strategies. Empty: no process was started, or the file is
+  // of a schema before 1.4, which does not say.
+  std::vector<PluginBuild> plugins;
+  std::int64_t wall_ns = 0;  // start of the first process to the end of the last
 };
 
 // How far the case's figures can be relied on; nullptr where that is not said (Emulation::verdict).

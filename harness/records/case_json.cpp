@@ -115,25 +115,29 @@ ordered_json to_json(const CaseResult& result) {
   return object;
 }
 
-CaseResult read_case(const Fields& fields) {
-  CaseResult result;
-  result.spec = read_spec(fields);
-  result.added_for = fields.get_or<std::string>("added_for", "");
+void read_worker_result(const Fields& fields, WorkerResult& result) {
   result.status = read_status(fields, "status");
   result.reason = fields.get_or<std::string>("reason", "");
   result.memory = read_optional(fields, "memory", read_memory);
   result.work = read_optional(fields, "work", read_step_work);
   result.throughput = read_optional(fields, "throughput", read_throughput);
-  result.throughput_reason = fields.get_or<std::string>("throughput_reason", "");
   result.equivalence = read_optional(fields, "equivalence", read_equivalence);
   result.out_of_memory = read_optional(fields, "out_of_memory", read_out_of_memory);
   result.emulation = read_optional(fields, "emulation", read_emulation);
   result.losses = read_losses(fields);
   fields.each("ranks", [&](const Fields& item) { result.ranks.push_back(read_rank(item)); });
-  fields.each("plugins",
-              [&](const Fields& item) { result.plugins.push_back(read_plugin_build(item)); });
   result.settings = fields.get_or<json>("settings", json::object());
   result.environment = fields.get_or<json>("environment", json::object());
+}
+
+CaseResult read_case(const Fields& fields) {
+  CaseResult result;
+  result.spec = read_spec(fields);
+  result.added_for = fields.get_or<std::string>("added_for", "");
+  read_worker_result(fields, result);
+  result.throughput_reason = fields.get_or<std::string>("throughput_reason", "");
+  fields.each("plugins",
+              [&](const Fields& item) { result.plugins.push_back(read_plugin_build(item)); });
   result.wall_ns = fields.get_or<std::int64_t>("wall_ns", 0, kMeasured);
   return result;
 }

@@ -32,6 +32,7 @@ Equivalence read_equivalence(const Fields& fields);
 OutOfMemory read_out_of_memory(const Fields& fields);
 Emulation read_emulation(const Fields& fields);
 Rank read_rank(const Fields& fields);
+void read_worker_result(const Fields& fields, WorkerResult& result);
 CaseResult read_case(const Fields& fields);
 // The list `losses`, any of which may be infinite or not a number; empty where it is missing.
 std::vector<double> read_losses(const Fields& fields);

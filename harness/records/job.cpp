@@ -127,20 +127,8 @@ json to_json(const WorkerResult& result) {
 }
 
 WorkerResult worker_result_from_json(const json& object) {
-  const Fields fields(object);
   WorkerResult result;
-  result.status = read_status(fields, "status");
-  result.reason = fields.get_or<std::string>("reason", "");
-  result.memory = read_optional(fields, "memory", read_memory);
-  result.work = read_optional(fields, "work", read_step_work);
-  result.throughput = read_optional(fields, "throughput", read_throughput);
-  result.equivalence = read_optional(fields, "equivalence", read_equivalence);
-  result.out_of_memory = read_optional(fields, "out_of_memory", read_out_of_memory);
-  result.emulation = read_optional(fields, "emulation", read_emulation);
-  result.losses = read_losses(fields);
-  fields.each("ranks", [&](const Fields& item) { result.ranks.push_back(read_rank(item)); });
-  result.settings = fields.get_or<json>("settings", json::object());
-  result.environment = fields.get_or<json>("environment", json::object());
+  read_worker_result(Fields(object), result);
   return result;
 }
 

@@ -66,23 +66,6 @@ struct Job : Setting {
   std::optional<ProgramCommand> program;
 };
 
-// The part of a CaseResult that one worker process knows.
-struct WorkerResult {
-  Status status = Status::kOk;
-  std::string reason;
-  std::optional<Memory> memory;
-  std::optional<StepWork> work;
-  std::optional<Throughput> throughput;
-  std::optional<Equivalence> equivalence;
-  std::optional<OutOfMemory> out_of_memory;
-  std::optional<Emulation> emulation;
-  std::vector<double> losses;
-  std::vector<Rank> ranks;  // of a program, whose processes are its own
-  nlohmann::json settings = nlohmann::json::object();
-  nlohmann::json environment =
-      nlohmann::json::object();  // libtorch version, card, driver, cpu capability
-};
-
 // One line of progress. `phase`: load | build | forward | backward | optimizer_step | write.
 struct Progress {
   std::string phase;
