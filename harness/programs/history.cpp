@@ -69,24 +69,20 @@ class DeviceHistory {
  private:
   inline static const std::vector<SnapshotEntry> kNoEntries;
 
+  static bool begins_segment(EventKind kind) {
+    return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentMap;
+  }
+
   // From the segments of the end back to those of the beginning.
   void undo_segments() {
     for (const auto* segment : segments_)
       blocks_.add_segment(segment->address, segment->bytes, segment->expandable);
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-      switch (entry->action) {
-        case SnapshotAction::kSegmentAlloc:
-        case SnapshotAction::kSegmentMap:
-          blocks_.remove_segment(entry->address, entry->bytes);
-          break;
-        case SnapshotAction::kSegmentFree:
-        case SnapshotAction::kSegmentUnmap:
-          blocks_.add_segment(entry->address, entry->bytes,
-                              entry->action == SnapshotAction::kSegmentUnmap);
-          break;
-        default:
-          break;
-      }
+      const auto kind = entry->kind;
+      if (begins_segment(kind))
+        blocks_.remove_segment(entry->address, entry->bytes);
+      else if (kind == EventKind::kSegmentFree || kind == EventKind::kSegmentUnmap)
+        blocks_.add_segment(entry->address, entry->bytes, kind == EventKind::kSegmentUnmap);
     }
   }
 
@@ -94,13 +90,13 @@ class DeviceHistory {
   void find_earlier() {
     std::unordered_set<std::uint64_t> known;
     for (const auto& entry : entries_) {
-      const bool is_free = entry.action == SnapshotAction::kFreeRequested ||
-                           entry.action == SnapshotAction::kFreeCompleted;
-      if (!is_free && entry.action != SnapshotAction::kAlloc) continue;
+      const bool is_free =
+          entry.kind == EventKind::kFreeRequested || entry.kind == EventKind::kFree;
+      if (!is_free && entry.kind != EventKind::kAlloc) continue;
       if (known.insert(entry.address).second && is_free)
-        earlier_.try_emplace(entry.address,
-                             SnapshotBlock{entry.address, blocks_.rounded(entry.bytes), entry.bytes,
-                                           false, trace::kNone});
+        earlier_.try_emplace(
+            entry.address,
+            SnapshotBlock{entry.address, blocks_.rounded(entry.bytes), entry.bytes, trace::kNone});
     }
     for (const auto* segment : segments_)
       for (const auto& block : segment->blocks)
@@ -114,11 +110,10 @@ class DeviceHistory {
       for (const auto& block : segment->blocks) alive[block.address] = block.bytes;
     for (auto i = entries_.size(); i > 0 && !alive.empty(); --i) {
       const auto& entry = entries_[i - 1];
-      if (entry.action != SnapshotAction::kAlloc && entry.action != SnapshotAction::kFreeCompleted)
-        continue;
+      if (entry.kind != EventKind::kAlloc && entry.kind != EventKind::kFree) continue;
       const auto found = alive.find(entry.address);
       if (found == alive.end()) continue;
-      if (entry.action == SnapshotAction::kAlloc && found->second >= entry.bytes)
+      if (entry.kind == EventKind::kAlloc && found->second >= entry.bytes)
         sizes_[i - 1] = found->second;
       alive.erase(found);
     }
@@ -152,23 +147,24 @@ class DeviceHistory {
 
   void take(const SnapshotEntry& entry, std::size_t number) {
     Event event;
+    event.kind = entry.kind;
     event.address = entry.address;
     event.requested_bytes = entry.bytes;
     event.stack = entry.stack;
     event.space = space_;
     event.stream = streams_.number(entry.stream);
     time_us_ = std::max(time_us_, entry.time_us);
-    switch (entry.action) {
-      case SnapshotAction::kAlloc:
+    switch (entry.kind) {
+      case EventKind::kAlloc:
         return allocate(event, number);
-      case SnapshotAction::kFreeRequested:
+      case EventKind::kFreeRequested:
         return free_requested(event);
-      case SnapshotAction::kFreeCompleted:
+      case EventKind::kFree:
         return free_completed(event);
-      case SnapshotAction::kOutOfMemory:
+      case EventKind::kOutOfMemory:
         return ran_out(event);
       default:
-        return segment(event, entry.action);
+        return segment(event);
     }
   }
 
@@ -180,7 +176,6 @@ class DeviceHistory {
       freed.stack = trace::kNone;
       free_completed(freed);
     }
-    event.kind = EventKind::kAlloc;
     event.block_bytes = blocks_.allocate(event.address, event.requested_bytes);
     if (const auto known = sizes_.find(number); known != sizes_.end()) {
       event.block_bytes = known->second;
@@ -195,7 +190,6 @@ class DeviceHistory {
   void free_requested(Event& event) {
     const auto found = alive_.find(event.address);
     if (found == alive_.end() || found->second.requested) return;
-    event.kind = EventKind::kFreeRequested;
     level_ -= found->second.bytes;
     found->second.requested = true;
     add(event);
@@ -212,7 +206,6 @@ class DeviceHistory {
   }
 
   void ran_out(Event& event) {
-    event.kind = EventKind::kOutOfMemory;
     records::OutOfMemory facts;
     facts.requested_bytes = event.requested_bytes;
     facts.allocated_bytes = level_;
@@ -224,16 +217,12 @@ class DeviceHistory {
     add(event);
   }
 
-  void segment(Event& event, SnapshotAction action) {
+  void segment(Event& event) {
     event.block_bytes = event.requested_bytes;
-    const bool expandable =
-        action == SnapshotAction::kSegmentMap || action == SnapshotAction::kSegmentUnmap;
-    if (action == SnapshotAction::kSegmentAlloc || action == SnapshotAction::kSegmentMap) {
-      event.kind = expandable ? EventKind::kSegmentMap : EventKind::kSegmentAlloc;
-      blocks_.add_segment(event.address, event.block_bytes, expandable);
+    if (begins_segment(event.kind)) {
+      blocks_.add_segment(event.address, event.block_bytes, event.kind == EventKind::kSegmentMap);
       reserve(event.block_bytes);
     } else {
-      event.kind = expandable ? EventKind::kSegmentUnmap : EventKind::kSegmentFree;
       blocks_.remove_segment(event.address, event.block_bytes);
       reserved_ -= event.block_bytes;
     }

@@ -1,4 +1,4 @@
-// From a snapshot of PyTorch to a trace. For the room's own use.
+// From a snapshot of PyTorch to a trace. For the module's own use.
 //
 // What was alive before the recording began is allocated at the trace's beginning. Phases and steps
 // are those of annotations (programs/ranges.h). What tensors are called is unknown: categories

@@ -347,8 +347,6 @@ class Reader {
     auto& space = space_of(record);
     size_last(space, record.total);
     if (record.current != space.allocated) ++journal_.disagreements;
-    journal_.counted[trace_.spaces[static_cast<std::size_t>(record.space)]] = {record.requested,
-                                                                               record.block};
   }
 
   void finish() {
@@ -475,7 +473,6 @@ Journal read(const fs::path& path, const JournalReading& reading) {
   journal.pid = header.pid;
   journal.rank = std::max(header.rank, -1);
   journal.rank_source = header.rank_source;
-  journal.ended = header.ended == 1;
   journal.stopped = header.stopped;
   journal.recorded_bytes = static_cast<std::int64_t>(header.records * sizeof(Record));
   refuse_too_large(journal.recorded_bytes, reading);

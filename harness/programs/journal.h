@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,20 +13,13 @@
 
 namespace peakbench::programs {
 
-// PyTorch's own counts of a card at the process's end.
-struct Counted {
-  std::int64_t peak_allocated_bytes = 0, peak_reserved_bytes = 0;
-};
-
 struct Journal {
   std::int32_t pid = 0;
   std::int32_t rank = -1;  // -1: unknown
   recording::RankSource rank_source = recording::RankSource::kNone;
-  bool ended = false;  // the process came to its end by itself
   recording::Stopped stopped = recording::Stopped::kNot;
   trace::Trace trace;
-  std::map<std::string, Counted> counted;  // by space
-  std::int64_t recorded_bytes = 0;         // in its file
+  std::int64_t recorded_bytes = 0;  // in its file
   // Events at which the allocator's own figure was not what the events before it add up to.
   std::uint64_t disagreements = 0;
 };

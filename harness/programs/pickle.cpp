@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/printable.h"
@@ -61,18 +62,11 @@ enum Opcode : std::uint8_t {
   // What makes anything but plain data.
   kGlobal = 'c',
   kInst = 'i',
-  kObj = 'o',
-  kReduce = 'R',
-  kBuild = 'b',
-  kPersId = 'P',
-  kBinPersId = 'Q',
-  kNewObj = 0x81,
-  kExt1 = 0x82,
-  kExt2 = 0x83,
-  kExt4 = 0x84,
-  kNewObjEx = 0x92,
   kStackGlobal = 0x93,
 };
+
+// The others of these: objects, calls, persistent ids and extensions.
+constexpr std::string_view kCalls = "oRbPQ\x81\x82\x83\x84\x92";
 
 }  // namespace
 
@@ -356,18 +350,8 @@ class PickleMachine {
       }
       case kStackGlobal:
         refuse_code(named_on_stack());
-      case kReduce:
-      case kBuild:
-      case kObj:
-      case kNewObj:
-      case kNewObjEx:
-      case kExt1:
-      case kExt2:
-      case kExt4:
-      case kPersId:
-      case kBinPersId:
-        refuse_code("");
       default:
+        if (kCalls.find(static_cast<char>(opcode)) != std::string_view::npos) refuse_code("");
         source_.fail(
             fmt::format("has the opcode {:#04x} at byte {}, which no memory snapshot has: "
                         "it is damaged, or something else",

@@ -1,6 +1,6 @@
 // Python's pickle format as far as plain data goes: dicts, lists, tuples, texts, bytes, numbers.
 // Nothing is executed: what would call, import or build anything is refused with its name. For the
-// room's own use.
+// module's own use.
 //
 // Source of the opcodes: Python's pickletools.py, protocols 2 to 5.
 #pragma once

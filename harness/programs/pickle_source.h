@@ -1,4 +1,4 @@
-// The bytes of a pickle in their order, a stretch of the file at a time. For the room's own use.
+// The bytes of a pickle in their order, a stretch of the file at a time. For the module's own use.
 #pragma once
 
 #include <cstddef>

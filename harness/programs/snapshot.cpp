@@ -110,23 +110,24 @@ namespace {
 
 using Value = PickleValue;
 using Kind = PickleKind;
+using trace::EventKind;
 
 constexpr std::size_t kMostDevices = 64;
 constexpr std::int64_t kLargestBlock = std::int64_t{1} << 50U;  // more than any card has
 
-std::optional<SnapshotAction> action_of(const std::string& word) {
-  static constexpr std::array<std::pair<std::string_view, SnapshotAction>, 8> kWords{{
-      {"alloc", SnapshotAction::kAlloc},
-      {"free_requested", SnapshotAction::kFreeRequested},
-      {"free_completed", SnapshotAction::kFreeCompleted},
-      {"segment_alloc", SnapshotAction::kSegmentAlloc},
-      {"segment_free", SnapshotAction::kSegmentFree},
-      {"segment_map", SnapshotAction::kSegmentMap},
-      {"segment_unmap", SnapshotAction::kSegmentUnmap},
-      {"oom", SnapshotAction::kOutOfMemory},
+std::optional<EventKind> kind_of(const std::string& word) {
+  static constexpr std::array<std::pair<std::string_view, EventKind>, 8> kWords{{
+      {"alloc", EventKind::kAlloc},
+      {"free_requested", EventKind::kFreeRequested},
+      {"free_completed", EventKind::kFree},
+      {"segment_alloc", EventKind::kSegmentAlloc},
+      {"segment_free", EventKind::kSegmentFree},
+      {"segment_map", EventKind::kSegmentMap},
+      {"segment_unmap", EventKind::kSegmentUnmap},
+      {"oom", EventKind::kOutOfMemory},
   }};
-  for (const auto& [known, action] : kWords)
-    if (word == known) return action;
+  for (const auto& [known, kind] : kWords)
+    if (word == known) return kind;
   return std::nullopt;
 }
 
@@ -271,13 +272,13 @@ class SnapshotReader {
     const auto action = pickle.find(dict, "action");
     if (action.kind != Kind::kText) return std::nullopt;
     SnapshotEntry entry;
-    const auto known = action_of(pickle.text(action));
+    const auto known = kind_of(pickle.text(action));
     if (!known) return kOther;  // `snapshot`: where one was made
-    entry.action = *known;
+    entry.kind = *known;
     entry.bytes = bytes(pickle, dict, "size");
     entry.address =
-        address(pickle, dict, *known == SnapshotAction::kOutOfMemory ? "device_free" : "addr");
-    if (*known != SnapshotAction::kOutOfMemory) check_end(entry.address, entry.bytes);
+        address(pickle, dict, *known == EventKind::kOutOfMemory ? "device_free" : "addr");
+    if (*known != EventKind::kOutOfMemory) check_end(entry.address, entry.bytes);
     entry.stream = integer_or(pickle, dict, "stream", 0);
     entry.time_us = integer_or(pickle, dict, "time_us", 0);
     entry.stack = stacks_.stack(pickle, pickle.find(dict, "frames"));
@@ -306,7 +307,6 @@ class SnapshotReader {
     segment.address = address(pickle, dict, "address");
     segment.bytes = bytes(pickle, dict, "total_size");
     check_end(segment.address, segment.bytes);
-    segment.stream = integer_or(pickle, dict, "stream", 0);
     const auto expandable = pickle.find(dict, "is_expandable");
     segment.expandable = expandable.kind == Kind::kBool && expandable.number != 0;
     auto at = segment.address;
@@ -328,7 +328,6 @@ class SnapshotReader {
     if (state != "active_allocated" && !state.starts_with("active_pending_free") &&
         state != "active_awaiting_free")
       return;
-    block.pending = state != "active_allocated";
     if (pickle.find(dict, "requested_size").kind == Kind::kInteger)
       block.requested_bytes = std::min(bytes(pickle, dict, "requested_size"), block.bytes);
     else

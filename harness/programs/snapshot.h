@@ -12,7 +12,7 @@ namespace peakbench::programs {
 
 // How large the blocks of an allocation history are. A snapshot says of an allocation what was
 // asked for, and of segments where they lie; the block follows from the rules of PyTorch's caching
-// allocator, as its address is known. For the room's own use.
+// allocator, as its address is known. For the module's own use.
 //
 // Source: c10/cuda/CUDACachingAllocator.cpp: round_size, should_split, try_merge_blocks.
 
@@ -54,25 +54,14 @@ class SnapshotBlocks {
 // As the allocator rounds without settings of its own: to 512 bytes, at least one.
 std::int64_t rounded_block(std::int64_t requested);
 
-// A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot) as records. For the room's own
+// A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot) as records. For the module's own
 // use.
 //
 // Source: torch/csrc/cuda/memory_snapshot.cpp, which writes it, and torch/cuda/_memory_viz.py.
 
-enum class SnapshotAction : std::uint8_t {
-  kAlloc,
-  kFreeRequested,
-  kFreeCompleted,
-  kSegmentAlloc,
-  kSegmentFree,
-  kSegmentMap,
-  kSegmentUnmap,
-  kOutOfMemory,
-};
-
 // An entry of `device_traces`.
 struct SnapshotEntry {
-  SnapshotAction action = SnapshotAction::kAlloc;
+  trace::EventKind kind = trace::EventKind::kAlloc;
   std::int32_t stack = trace::kNone;  // in Snapshot::frames: the innermost
   std::uint64_t address = 0;          // out of memory: what the device had free
   std::int64_t bytes = 0;             // of allocations: as asked for
@@ -83,14 +72,13 @@ struct SnapshotEntry {
 struct SnapshotBlock {
   std::uint64_t address = 0;
   std::int64_t bytes = 0, requested_bytes = 0;
-  bool pending = false;  // freed, while a stream still used it
   std::int32_t stack = trace::kNone;
 };
 
 struct SnapshotSegment {
   std::int64_t device = 0;
   std::uint64_t address = 0;
-  std::int64_t bytes = 0, stream = 0;
+  std::int64_t bytes = 0;
   bool expandable = false;
   std::vector<SnapshotBlock> blocks;  // that are allocated
 };

@@ -194,10 +194,7 @@ TEST_F(JournalTest, BlocksAreAsLargeAsTheAllocatorCounts) {
   EXPECT_EQ(events[2].block_bytes, 1024);
   EXPECT_EQ(events[4].block_bytes, 512);
   EXPECT_EQ(journal.disagreements, 0U);
-  EXPECT_TRUE(journal.ended);
   EXPECT_EQ(journal.rank, 3);
-  EXPECT_EQ(journal.counted.at("cuda:0").peak_allocated_bytes, 7000);
-  EXPECT_EQ(journal.counted.at("cuda:0").peak_reserved_bytes, 8000);
   const auto lifetimes = trace::lifetimes(journal.trace);
   EXPECT_EQ(trace::find_peak(journal.trace, lifetimes).allocated_bytes, 1024 + 4'194'304);
 }
