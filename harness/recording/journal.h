@@ -11,7 +11,7 @@ namespace peakbench::recording {
 
 // What a traced program leaves on disk while it runs: records of 64 bytes, one after another, that
 // outlive the program however it ends. Written by journal.h, read by programs/journal.h. No
-// LibTorch, no other room: both sides include it.
+// LibTorch, no other module: both sides include it.
 
 inline constexpr char kMagic[8] = {'P', 'B', 'T', 'R', 'A', 'C', 'E', '1'};
 inline constexpr std::uint64_t kHeaderBytes = 4096;  // records begin behind it

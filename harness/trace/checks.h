@@ -14,7 +14,7 @@
 
 namespace peakbench::trace {
 
-// Opens a trace.sqlite that may come from anywhere. For the room's own use.
+// Opens a trace.sqlite that may come from anywhere. For the module's own use.
 
 // Found in the file's content, to be reported with its path.
 struct Damage {
@@ -31,8 +31,8 @@ sqlite::Database open_trace(const std::string& path);
 // is not a trace or of another schema, Damage.
 void check_schema(const std::string& path, const sqlite::Database& database);
 
-// Numbers in a trace.sqlite that may come from anywhere, each held to its range. For the room's own
-// use.
+// Numbers in a trace.sqlite that may come from anywhere, each held to its range. For the module's
+// own use.
 
 // More than any trace has; beyond them a file is damaged, or made to be.
 inline constexpr std::size_t kMostSpaces = 64;  // each is looked at by itself

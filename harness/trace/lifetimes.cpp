@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -56,25 +57,11 @@ const char* to_string(ScopeKind kind) {
 const char* to_string(Role role) { return to_string(category_of(role)); }
 
 Category category_of(Role role) {
-  switch (role) {
-    case Role::kParameter:
-      return Category::kParameter;
-    case Role::kBuffer:
-      return Category::kBuffer;
-    case Role::kGradient:
-      return Category::kGradient;
-    case Role::kOptimizerState:
-      return Category::kOptimizerState;
-    case Role::kInput:
-      return Category::kInput;
-    case Role::kWorkspace:
-      return Category::kWorkspace;
-    case Role::kKept:
-      return Category::kKept;
-    case Role::kCommunication:
-      return Category::kCommunication;
-  }
-  return Category::kTemporary;
+  static constexpr auto kCategories = std::to_array<Category>(
+      {Category::kParameter, Category::kBuffer, Category::kGradient, Category::kOptimizerState,
+       Category::kInput, Category::kWorkspace, Category::kKept, Category::kCommunication});
+  static_assert(kCategories.size() == kRoleCount);
+  return kCategories.at(static_cast<std::size_t>(role));
 }
 
 // Pairs every allocation with its free, and decides what it was.

@@ -20,7 +20,7 @@ Breakdown breakdown_at(const Trace& trace, const std::vector<Lifetime>& lifetime
 std::int64_t total(const Breakdown& breakdown);
 std::array<std::int64_t, kCategoryCount> by_category(const Breakdown& breakdown);
 
-// The running account of one space while a trace goes by, event after event. For the room's own
+// The running account of one space while a trace goes by, event after event. For the module's own
 // use.
 
 // For every event, the lifetime that begins or ends there; kNone where none does.

@@ -1,4 +1,4 @@
-// The address ranges an allocator holds, while a trace goes by. For the room's own use.
+// The address ranges an allocator holds, while a trace goes by. For the module's own use.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace peakbench::trace {
 
-// The keys and fixed values of PyTorch's memory snapshots. For the room's own use.
+// The keys and fixed values of PyTorch's memory snapshots. For the module's own use.
 //
 // Source: torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py,
 // torch/utils/viz/MemoryViz.js.

@@ -1,5 +1,3 @@
-#include "trace/trace_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <future>
 #include <limits>
 #include <new>
+#include <vector>
 
 #include "base/database.h"
 #include "base/errors.h"
@@ -16,6 +15,10 @@
 
 namespace peakbench::trace {
 namespace {
+
+using sqlite::Database;
+using sqlite::DatabaseError;
+using sqlite::Statement;
 
 namespace column {
 enum : std::uint8_t { kId, kEvent, kThread, kKind, kEnds, kPhase, kStep, kCount };
@@ -40,13 +43,11 @@ ScopeMark read_mark(const ScopeRow& row, std::size_t events) {
   return mark;
 }
 
-}  // namespace
-
-std::vector<ScopeMark> read_scopes(const sqlite::Database& database, std::size_t events) {
+std::vector<ScopeMark> read_scopes(const Database& database, std::size_t events) {
   std::vector<ScopeMark> marks;
   ScopeChecks order;
-  sqlite::Statement rows(
-      database, "SELECT id, event, thread, kind, ends, phase, step FROM scopes ORDER BY id");
+  Statement rows(database,
+                 "SELECT id, event, thread, kind, ends, phase, step FROM scopes ORDER BY id");
   ScopeRow row{};
   while (rows.next()) {
     rows.integers(row.data(), column::kNullable, kNull);
@@ -62,12 +63,6 @@ std::vector<ScopeMark> read_scopes(const sqlite::Database& database, std::size_t
   }
   return marks;
 }
-
-namespace {
-
-using sqlite::Database;
-using sqlite::DatabaseError;
-using sqlite::Statement;
 
 // JSON, pickles and pages hold nothing else than UTF-8.
 std::string text_of(const Statement& row, int column) { return valid_utf8(row.text(column)); }

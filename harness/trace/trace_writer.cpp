@@ -1,14 +1,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "base/database.h"
 #include "base/errors.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
-#include "trace/schema.h"
 #include "trace/trace_file.h"
 
 namespace peakbench::trace {
@@ -18,14 +20,97 @@ using sqlite::Database;
 using sqlite::DatabaseError;
 using sqlite::Statement;
 
+// docs/reference/trace.md explains them.
+constexpr const char* kTables = R"(
+CREATE TABLE schema_version (version INTEGER NOT NULL);
+CREATE TABLE trace (device TEXT NOT NULL, emulated INTEGER NOT NULL, events INTEGER NOT NULL,
+                    own_space INTEGER NOT NULL, problem TEXT,
+                    counts_build INTEGER NOT NULL);
+CREATE TABLE counted_steps (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL);
+CREATE TABLE event_kinds (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE phases (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE roles (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE scope_kinds (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE spaces (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE modules (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE operators (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE files (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE functions (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE ranges (id INTEGER PRIMARY KEY, parent INTEGER, name TEXT NOT NULL);
+CREATE TABLE frames (
+  id INTEGER PRIMARY KEY, parent INTEGER, file INTEGER NOT NULL, function INTEGER NOT NULL,
+  line INTEGER NOT NULL);
+CREATE TABLE events (
+  id INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL, phase INTEGER NOT NULL, in_update INTEGER NOT NULL,
+  in_recompute INTEGER NOT NULL, space INTEGER NOT NULL, step INTEGER, module INTEGER,
+  operator INTEGER, stream INTEGER NOT NULL, recompute INTEGER, address INTEGER NOT NULL,
+  requested_bytes INTEGER NOT NULL, block_bytes INTEGER NOT NULL, time_ns INTEGER,
+  thread INTEGER NOT NULL, stack INTEGER, range INTEGER, pool INTEGER);
+CREATE TABLE scopes (
+  id INTEGER PRIMARY KEY, event INTEGER NOT NULL, thread INTEGER NOT NULL, kind INTEGER NOT NULL,
+  ends INTEGER NOT NULL, phase INTEGER, step INTEGER);
+CREATE TABLE names (
+  id INTEGER PRIMARY KEY, event INTEGER NOT NULL, role INTEGER NOT NULL, name TEXT NOT NULL,
+  shape TEXT NOT NULL, dtype TEXT NOT NULL);
+CREATE TABLE allocations (
+  event INTEGER PRIMARY KEY, last_event INTEGER NOT NULL, released_event INTEGER NOT NULL,
+  category INTEGER NOT NULL, name INTEGER);
+CREATE TABLE peaks (
+  space INTEGER PRIMARY KEY, event INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL,
+  requested_bytes INTEGER NOT NULL);
+)";
+
+constexpr const char* kViews = R"(
+CREATE VIEW events_in_words AS
+SELECT e.id, k.name AS kind, p.name AS phase, e.step, e.in_update, e.in_recompute, s.name AS space,
+       m.name AS module, o.name AS operator, e.stream, e.address, e.requested_bytes, e.block_bytes,
+       e.time_ns, r.name AS range, e.pool
+FROM events e
+JOIN event_kinds k ON k.id = e.kind JOIN phases p ON p.id = e.phase
+JOIN spaces s ON s.id = e.space
+LEFT JOIN modules m ON m.id = e.module LEFT JOIN operators o ON o.id = e.operator
+LEFT JOIN ranges r ON r.id = e.range;
+CREATE VIEW alive_at_peak AS
+SELECT s.name AS space, a.event, c.name AS category, p.name AS phase, e.step, m.name AS module,
+       o.name AS operator, n.name AS name, n.shape, n.dtype, e.requested_bytes, e.block_bytes,
+       r.name AS range
+FROM peaks k
+JOIN allocations a ON a.event <= k.event AND a.last_event > k.event
+JOIN events e ON e.id = a.event AND e.space = k.space
+JOIN spaces s ON s.id = e.space JOIN categories c ON c.id = a.category
+JOIN phases p ON p.id = e.phase
+LEFT JOIN modules m ON m.id = e.module LEFT JOIN operators o ON o.id = e.operator
+LEFT JOIN names n ON n.id = a.name LEFT JOIN ranges r ON r.id = e.range;
+)";
+
+// Of what is kNone: NULL.
+std::optional<std::int64_t> or_null(std::int64_t value) {
+  return value == kNone ? std::nullopt : std::optional(value);
+}
+
+template <class Value>
+void bind_value(Statement& statement, int parameter, const Value& value) {
+  if constexpr (std::is_integral_v<Value> || std::is_enum_v<Value>)
+    statement.bind(parameter, static_cast<std::int64_t>(value));
+  else if constexpr (std::is_same_v<Value, std::string>)
+    statement.bind(parameter, value);
+  else
+    statement.bind_or_null(parameter, value);
+}
+
+template <class... Values>
+void run(Statement& insert, const Values&... values) {
+  int parameter = 0;
+  (bind_value(insert, parameter++, values), ...);
+  insert.run();
+}
+
 void insert_words(Database& database, const std::string& table,
                   const std::vector<std::string>& words) {
   Statement insert(database, "INSERT INTO " + table + " VALUES (?, ?)");
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    insert.bind(0, static_cast<std::int64_t>(i));
-    insert.bind(1, words[i]);
-    insert.run();
-  }
+  for (std::size_t i = 0; i < words.size(); ++i) run(insert, i, words[i]);
 }
 
 template <class Enum, std::size_t count>
@@ -48,10 +133,6 @@ void insert_dictionaries(Database& database, const Trace& trace) {
   insert_words(database, "functions", trace.functions);
 }
 
-void bind_or_null(Statement& statement, int parameter, std::int64_t value) {
-  value == kNone ? statement.bind_null(parameter) : statement.bind(parameter, value);
-}
-
 // Exactly so many rows of a table, several with each statement: one with each takes a quarter
 // longer.
 class Inserter {
@@ -62,16 +143,11 @@ class Inserter {
         together_(database, text(table, kTogether)),
         single_(database, text(table, 1)) {}
 
-  // Of the row to come. A text must live until the end.
-  template <class Value>
-  void bind(int column, const Value& value) {
-    statement().bind(first_ + column, value);
-  }
-  void bind_or_null(int column, std::int64_t value) {
-    trace::bind_or_null(statement(), first_ + column, value);
-  }
-
-  void end_row() {
+  // Texts must live until the end.
+  template <class... Values>
+  void row(const Values&... values) {
+    int parameter = first_;
+    (bind_value(statement(), parameter++, values), ...);
     if (together_left_ == 0) return single_.run();
     first_ += columns_;
     if (first_ < kTogether * columns_) return;
@@ -100,10 +176,7 @@ void insert_counted_steps(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO counted_steps VALUES (?, ?, ?)");
   std::int64_t id = 0;
   for (const auto& span : trace.counted_steps) {
-    insert.bind(0, id++);
-    insert.bind(1, span.first);
-    insert.bind(2, span.last);
-    insert.run();
+    run(insert, id++, span.first, span.last);
   }
 }
 
@@ -111,26 +184,11 @@ void insert_events(Database& database, const Trace& trace) {
   Inserter insert(database, "events", 19, trace.events.size());
   std::int64_t id = 0;
   for (const auto& event : trace.events) {
-    insert.bind(0, id++);
-    insert.bind(1, static_cast<std::int64_t>(event.kind));
-    insert.bind(2, static_cast<std::int64_t>(event.phase));
-    insert.bind(3, static_cast<std::int64_t>(event.in_update));
-    insert.bind(4, static_cast<std::int64_t>(event.in_recompute));
-    insert.bind(5, std::int64_t{event.space});
-    insert.bind_or_null(6, event.step);
-    insert.bind_or_null(7, event.module);
-    insert.bind_or_null(8, event.op);
-    insert.bind(9, std::int64_t{event.stream});
-    insert.bind_or_null(10, event.recompute);
-    insert.bind(11, static_cast<std::int64_t>(event.address));
-    insert.bind(12, event.requested_bytes);
-    insert.bind(13, event.block_bytes);
-    insert.bind_or_null(14, event.time_ns);
-    insert.bind(15, std::int64_t{event.thread});
-    insert.bind_or_null(16, event.stack);
-    insert.bind_or_null(17, event.range);
-    insert.bind_or_null(18, event.pool);
-    insert.end_row();
+    insert.row(id++, event.kind, event.phase, event.in_update, event.in_recompute, event.space,
+               or_null(event.step), or_null(event.module), or_null(event.op), event.stream,
+               or_null(event.recompute), event.address, event.requested_bytes, event.block_bytes,
+               or_null(event.time_ns), event.thread, or_null(event.stack), or_null(event.range),
+               or_null(event.pool));
   }
 }
 
@@ -138,12 +196,7 @@ void insert_frames(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO frames VALUES (?, ?, ?, ?, ?)");
   std::int64_t id = 0;
   for (const auto& frame : trace.frames) {
-    insert.bind(0, id++);
-    bind_or_null(insert, 1, frame.parent);
-    insert.bind(2, frame.file);
-    insert.bind(3, frame.function);
-    insert.bind(4, frame.line);
-    insert.run();
+    run(insert, id++, or_null(frame.parent), frame.file, frame.function, frame.line);
   }
 }
 
@@ -151,10 +204,7 @@ void insert_ranges(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO ranges VALUES (?, ?, ?)");
   std::int64_t id = 0;
   for (const auto& range : trace.ranges) {
-    insert.bind(0, id++);
-    bind_or_null(insert, 1, range.parent);
-    insert.bind(2, range.name);
-    insert.run();
+    run(insert, id++, or_null(range.parent), range.name);
   }
 }
 
@@ -163,14 +213,9 @@ void insert_scopes(Database& database, const Trace& trace) {
   std::int64_t id = 0;
   for (const auto& mark : trace.scopes) {
     const bool says_phase = mark.kind == ScopeKind::kPhase;
-    insert.bind(0, id++);
-    insert.bind(1, static_cast<std::int64_t>(mark.event));
-    insert.bind(2, mark.thread);
-    insert.bind(3, static_cast<std::int64_t>(mark.kind));
-    insert.bind(4, static_cast<std::int64_t>(mark.ends));
-    bind_or_null(insert, 5, says_phase ? static_cast<std::int64_t>(mark.phase) : kNone);
-    bind_or_null(insert, 6, says_phase ? mark.step : kNone);
-    insert.run();
+    run(insert, id++, mark.event, mark.thread, mark.kind, mark.ends,
+        or_null(says_phase ? static_cast<std::int64_t>(mark.phase) : kNone),
+        or_null(says_phase ? mark.step : kNone));
   }
 }
 
@@ -178,25 +223,15 @@ void insert_names(Database& database, const Trace& trace) {
   Inserter insert(database, "names", 6, trace.names.size());
   std::int64_t id = 0;
   for (const auto& name : trace.names) {
-    insert.bind(0, id++);
-    insert.bind(1, static_cast<std::int64_t>(name.event));
-    insert.bind(2, static_cast<std::int64_t>(name.role));
-    insert.bind(3, name.name);
-    insert.bind(4, name.shape);
-    insert.bind(5, name.dtype);
-    insert.end_row();
+    insert.row(id++, name.event, name.role, name.name, name.shape, name.dtype);
   }
 }
 
 void insert_allocations(Database& database, const std::vector<Lifetime>& lifetimes) {
   Inserter insert(database, "allocations", 5, lifetimes.size());
   for (const auto& lifetime : lifetimes) {
-    insert.bind(0, static_cast<std::int64_t>(lifetime.first));
-    insert.bind(1, static_cast<std::int64_t>(lifetime.last));
-    insert.bind(2, static_cast<std::int64_t>(lifetime.released));
-    insert.bind(3, static_cast<std::int64_t>(lifetime.category));
-    insert.bind_or_null(4, lifetime.name);
-    insert.end_row();
+    insert.row(lifetime.first, lifetime.last, lifetime.released, lifetime.category,
+               or_null(lifetime.name));
   }
 }
 
@@ -205,18 +240,13 @@ void insert_peaks(Database& database, const Trace& trace, const std::vector<Life
   const auto maxima = maxima_of_spaces(trace, lifetimes);
   for (std::size_t space = 0; space < trace.spaces.size(); ++space) {
     const auto peak = peak_of(trace, lifetimes, maxima[space], static_cast<int>(space));
-    insert.bind(0, static_cast<std::int64_t>(space));
-    insert.bind(1, static_cast<std::int64_t>(peak.event));
-    insert.bind(2, peak.allocated_bytes);
-    insert.bind(3, peak.requested_bytes);
-    insert.run();
+    run(insert, space, peak.event, peak.allocated_bytes, peak.requested_bytes);
   }
 }
 
 void insert_head(Database& database, const Trace& trace, const std::string& problem) {
   Statement version(database, "INSERT INTO schema_version VALUES (?)");
-  version.bind(0, kTraceSchemaVersion);
-  version.run();
+  run(version, kTraceSchemaVersion);
   Statement head(database, "INSERT INTO trace VALUES (?, ?, ?, ?, ?, ?)");
   head.bind(0, trace.device);
   head.bind(1, static_cast<std::int64_t>(trace.emulated));

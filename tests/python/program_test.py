@@ -268,7 +268,7 @@ class OfElsewhere(unittest.TestCase):
         trace.parent.mkdir(parents=True)
         case = {"id": "c", "slug": "s", "status": "ok", "reason": "", "device": "cpu", "memory": {}}
         (self.folder / "run/run.json").write_text(json.dumps({"title": "t", "status": "complete", "cases": [case]}))
-        tables = (PACKAGE.parent / "harness/trace/schema.h").read_text()
+        tables = (PACKAGE.parent / "harness/trace/trace_writer.cpp").read_text()
         with contextlib.closing(sqlite3.connect(trace)) as database:
             database.executescript("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF")
             for part in ("kTables", "kViews"):
