@@ -14,7 +14,7 @@
 
 namespace peakbench::recording {
 
-std::int64_t Timing::time_ns(const std::function<void()>& step) {
+std::int64_t Device::time_ns(const std::function<void()>& step) {
   synchronise();
   const auto start = std::chrono::steady_clock::now();
   step();
@@ -33,13 +33,12 @@ class CpuDevice final : public Device {
   c10::Device torch_device() const override { return c10::Device(c10::kCPU); }
   std::string clock() const override { return "steady_clock"; }
 
-  void trace(recording::AllocationSink& sink) override {
-    last_failure_ =
-        &recording::trace_cpu_allocator(sink, limit_bytes_, recording::CpuMemory::kDevice);
+  void trace(AllocationSink& sink) override {
+    last_failure_ = &trace_cpu_allocator(sink, limit_bytes_, CpuMemory::kDevice);
   }
 
-  recording::OutOfMemory last_out_of_memory() const override {
-    return last_failure_ != nullptr ? *last_failure_ : recording::OutOfMemory{};
+  OutOfMemory last_out_of_memory() const override {
+    return last_failure_ != nullptr ? *last_failure_ : OutOfMemory{};
   }
 
   nlohmann::json settings() const override {
@@ -51,31 +50,10 @@ class CpuDevice final : public Device {
 
  private:
   std::int64_t limit_bytes_;
-  const recording::OutOfMemory* last_failure_ = nullptr;
+  const OutOfMemory* last_failure_ = nullptr;
 };
 
-std::unique_ptr<Device> make_cpu_device(const DeviceRequest& request) {
-  return std::make_unique<CpuDevice>(request.memory_limit_bytes);
-}
-
-}  // namespace
-
-const DeviceModule& cpu_module() {
-  static const DeviceModule module{.name = "cpu", .make = make_cpu_device};
-  return module;
-}
-
-namespace {
-
 constexpr const char* kEntry = "peakbench_device_module";
-
-// Named here, and not registered by their own constructors: a linker drops an object of a static
-// library that nobody names.
-const DeviceModule* built_in(std::string_view name) {
-  for (const auto* module : {&cpu_module()})
-    if (module->name == name) return module;
-  return nullptr;
-}
 
 [[noreturn]] void refuse_to_open(const records::Device& device, const std::string& problem) {
   if (is_of_host(problem)) throw HostError(problem + "; " + no_memory_text(0));
@@ -93,12 +71,13 @@ void check_stamp(const std::string& path, const DeviceModule& module) {
   if (std::string_view(module.build) != kBuildStamp) refuse(module.build, kBuildStamp);
 }
 
-}  // namespace
-
+// Beside the program: ../lib/peakbench/libpeakbench_NAME.so.
 std::string module_path(const std::string& name) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   return program / ".." / "lib" / "peakbench" / ("libpeakbench_" + name + ".so");
 }
+
+}  // namespace
 
 const DeviceModule& open_module(const std::string& path, const records::Device& device) {
   // Global, with what it is linked with: LibTorch's own later openings (NVRTC) resolve against it.
@@ -113,10 +92,9 @@ const DeviceModule& open_module(const std::string& path, const records::Device& 
 }
 
 std::unique_ptr<Device> make_device(const DeviceRequest& request) {
-  const std::string name = request.device.module;
-  const auto* module = built_in(name);
-  if (module == nullptr) module = &open_module(module_path(name), request.device);
-  return module->make(request);
+  const std::string& name = request.device.module;
+  if (name == "cpu") return std::make_unique<CpuDevice>(request.memory_limit_bytes);
+  return open_module(module_path(name), request.device).make(request);
 }
 
 void load_module_of(records::DeviceKind kind) {

@@ -16,11 +16,13 @@
 
 namespace peakbench::recording {
 
-// What a device says of itself, for the record.
-
-class Facts {
+// A device that a worker's case runs on.
+class Device {
  public:
-  virtual ~Facts() = default;
+  virtual ~Device() = default;
+  virtual c10::Device torch_device() const = 0;
+
+  // What it says of itself, for the record.
   virtual nlohmann::json settings() const = 0;     // what influences the bytes, as it is in force
   virtual nlohmann::json environment() const = 0;  // card, driver, cpu capability
   // What influences the times and changes by itself: a real card's driver, clocks and power state.
@@ -35,13 +37,8 @@ class Facts {
   // An emulated card: that this machine had no memory or addresses for what the card had room for.
   // Empty where it had.
   virtual std::string host_refusal() const { return {}; }
-};
 
-// How long a step takes on a device.
-
-class Timing {
- public:
-  virtual ~Timing() = default;
+  // How long a step takes on it.
   virtual std::string clock() const = 0;  // steady_clock | cuda_event
   // Why steps on this device are not timed; empty when they are.
   virtual std::string why_not_timed() const { return {}; }
@@ -49,16 +46,12 @@ class Timing {
   // Runs `step` and returns how long it took on this device's clock, in nanoseconds, waiting for it
   // to end.
   virtual std::int64_t time_ns(const std::function<void()>& step);
-};
 
-// What a device's allocators do, recorded, and held against what they count themselves.
-
-class Tracing {
- public:
-  virtual ~Tracing() = default;
+  // What its allocators do, recorded, and held against what they count themselves.
+  //
   // Installs tracing for the rest of the process; before the first tensor is made. LibTorch has no
   // way to take it out.
-  virtual void trace(recording::AllocationSink& sink) = 0;
+  virtual void trace(AllocationSink& sink) = 0;
   // Called where a phase ends: compares the trace's sums with the allocator's own counters. Throws
   // TraceError.
   virtual void check(std::int64_t traced_allocated_bytes, const std::string& where) {}
@@ -74,14 +67,7 @@ class Tracing {
   // thread that gives it; for the rest of the process. On emulated cards: no other says so.
   virtual void listen_to_workspaces(const VisitWorkspace& visit) {}
   // The facts of the failure that LibTorch's OutOfMemoryError was thrown for.
-  virtual recording::OutOfMemory last_out_of_memory() const = 0;
-};
-
-// A device that a worker's case runs on.
-
-class Device : public Tracing, public Timing, public Facts {
- public:
-  virtual c10::Device torch_device() const = 0;
+  virtual OutOfMemory last_out_of_memory() const = 0;
 };
 
 // What makes the devices of a kind: the CPU's is part of the worker; any other is a shared library
@@ -90,8 +76,8 @@ class Device : public Tracing, public Timing, public Facts {
 //   std::unique_ptr<Device> make(const DeviceRequest& request) { ... }
 //   PEAKBENCH_DEVICE_MODULE("cuda", make)
 
-// Of the classes in device.h and the records in their functions; compared exactly.
-inline constexpr int kDeviceRevision = 4;
+// Of `Device` and the records in its functions; compared exactly.
+inline constexpr int kDeviceRevision = 5;
 
 struct DeviceRequest {
   records::Device device;
@@ -119,20 +105,11 @@ struct DeviceModule {
 
 namespace peakbench::recording {
 
-// The CPU as a device: in every worker.
-
-const DeviceModule& cpu_module();
-
-// From a case's device to what it runs on.
-
-// By the module of the device's kind: built in, or `module_path()`.
-// Throws ConfigError where there is none, where it is of another build, or where this machine has
-// no such device; HostError where the machine refuses to open it. Modules stay open for the life of
-// the process.
+// From a case's device to what it runs on: the CPU's, which every worker has, or by the module of
+// the device's kind, ../lib/peakbench/libpeakbench_NAME.so beside the program. Throws ConfigError
+// where there is none, where it is of another build, or where this machine has no such device;
+// HostError where the machine refuses to open it. Modules stay open for the life of the process.
 std::unique_ptr<Device> make_device(const DeviceRequest& request);
-
-// Beside the program: ../lib/peakbench/libpeakbench_NAME.so.
-std::string module_path(const std::string& name);
 
 // The module of the device's kind, for `make_device`; throws as that does.
 const DeviceModule& open_module(const std::string& path, const records::Device& device);

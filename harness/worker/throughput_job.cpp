@@ -20,7 +20,7 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 };
 
 // `number` counts warm-up steps too.
-std::int64_t timed_step(const records::Job& job, const Setup& setup, recording::Timing& device,
+std::int64_t timed_step(const records::Job& job, const Setup& setup, recording::Device& device,
                         std::int64_t number) {
   const std::int64_t steps = job.warmup + job.steps;
   const Batch& batch = setup.batches->of_step(number);
@@ -30,7 +30,7 @@ std::int64_t timed_step(const records::Job& job, const Setup& setup, recording::
 }
 
 std::vector<std::int64_t> time_steps(const records::Job& job, const Setup& setup,
-                                     recording::Timing& device) {
+                                     recording::Device& device) {
   std::vector<std::int64_t> times;
   const auto loop = [&](benchmark::State& state) {
     for (auto _ : state) {

@@ -1,5 +1,3 @@
-#include "recording/cuda/cuda_device.h"
-
 #include <ATen/Context.h>
 #include <c10/core/Allocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -12,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -84,8 +83,9 @@ void add_numbers(const Nvml& nvml, Card card, nlohmann::json& state) {
     state["power_state"] = "P" + std::to_string(power_state);
 }
 
-}  // namespace
-
+// What a real card does while it is measured, as its driver says: driver_version, sm_clock_mhz,
+// memory_clock_mhz, power_state ("P0" is the fastest), power_limit_watts, temperature_celsius of
+// CUDA's card `index`; without what the driver does not say. By NVML, which every driver brings.
 nlohmann::json card_state(int index) {
   nlohmann::json state = nlohmann::json::object();
   char bus_id[32] = {};
@@ -99,8 +99,6 @@ nlohmann::json card_state(int index) {
   return state;
 }
 
-namespace {
-
 std::string allocator_settings() {
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
   return c10::CachingAllocator::getAllocatorSettings();
@@ -109,8 +107,10 @@ std::string allocator_settings() {
 #endif
 }
 
-}  // namespace
-
+// What influences a CUDA case's bytes and is chosen explicitly: recorded as it is in force, never
+// left to chance. Before LibTorch's CUDA half is used: puts the allocator's settings into the
+// environment, which is where PyTorch reads them, and sets cuDNN, TF32 and deterministic
+// algorithms. `options`: cudnn, tf32, deterministic (booleans). Absent or empty: PyTorch's own.
 void apply_cuda_settings(const nlohmann::json& options, const std::string& allocator) {
   records::forget_inherited_settings();
   if (!allocator.empty()) ::setenv(records::kAllocatorVariable, allocator.c_str(), 1);
@@ -127,6 +127,7 @@ void apply_cuda_settings(const nlohmann::json& options, const std::string& alloc
   }
 }
 
+// Once CUDA is initialised: throws TraceError where PyTorch has read other settings.
 void check_allocator(const std::string& allocator) {
   const auto read = allocator_settings();
   if (read == allocator) return;
@@ -134,43 +135,22 @@ void check_allocator(const std::string& allocator) {
                    "\": something in this process used it before they were set");
 }
 
-nlohmann::json cuda_settings_in_force() {
-  const at::Context& context = at::globalContext();
-  return {{"allocator", allocator_settings()},
-          {"cudnn", context.userEnabledCuDNN()},
-          {"tf32_cublas", context.allowTF32CuBLAS()},
-          {"tf32_cudnn", context.allowTF32CuDNN()},
-          {"deterministic", context.deterministicAlgorithms()}};
-}
-
-namespace {
-
 // By handle and stream. PyTorch's tables begin with this map (WorkspaceMapWithMutex in
 // ATen/cuda/CUDAContextLight.h); that header asks for cuBLAS's, which are not here, and a release
 // that has no such table has no such function.
 using Workspaces = std::map<std::tuple<void*, void*>, c10::DataPtr>;
 
-void visit_table(const char* function, const char* library, const Tracing::VisitWorkspace& visit) {
+void visit_table(const char* function, const char* library, const Device::VisitWorkspace& visit) {
   auto* const found = ::dlsym(RTLD_DEFAULT, function);
   if (found == nullptr) return;
   for (const auto& [owner, memory] : reinterpret_cast<Workspaces& (*)()>(found)())
     if (memory) visit(reinterpret_cast<std::uint64_t>(memory.get()), library);
 }
 
-}  // namespace
-
-void visit_kept_workspaces(const Tracing::VisitWorkspace& visit) {
-  visit_table("_ZN2at4cuda33cublas_handle_stream_to_workspaceEv", "cuBLAS", visit);
-  visit_table("_ZN2at4cuda35cublaslt_handle_stream_to_workspaceEv", "cuBLASLt", visit);
-}
+namespace allocator = c10::cuda::CUDACachingAllocator;
 
 // A CUDA card as cases see it. Real and emulated cards are one device: the same LibTorch code runs
 // on both.
-
-namespace {
-
-namespace allocator = c10::cuda::CUDACachingAllocator;
-
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(const DeviceRequest& request)
@@ -196,10 +176,10 @@ class CudaDevice final : public Device {
   }
   std::string clock() const override { return "cuda_event"; }
 
-  void trace(recording::AllocationSink& sink) override {
+  void trace(AllocationSink& sink) override {
     tell_emulation_of_allocations();
-    tracer_ = std::make_unique<recording::AllocationTracer>(sink, c10::cuda::device_count());
-    recording::trace_pinned_memory(sink);
+    tracer_ = std::make_unique<AllocationTracer>(sink, c10::cuda::device_count());
+    trace_pinned_memory(sink);
   }
 
   void synchronise() override { c10::cuda::device_synchronize(); }
@@ -234,19 +214,29 @@ class CudaDevice final : public Device {
     expect("reserved", traced.peak_reserved_bytes.value_or(0), stats.reserved_bytes[0].peak);
   }
 
+  // Each workspace that PyTorch gave to a handle of cuBLAS or cuBLASLt and keeps for it. Where this
+  // LibTorch keeps none (2.15 takes one for each call) there are none to visit.
   void visit_workspaces(const VisitWorkspace& visit) const override {
-    visit_kept_workspaces(visit);
+    visit_table("_ZN2at4cuda33cublas_handle_stream_to_workspaceEv", "cuBLAS", visit);
+    visit_table("_ZN2at4cuda35cublaslt_handle_stream_to_workspaceEv", "cuBLASLt", visit);
   }
 
   void listen_to_workspaces(const VisitWorkspace& visit) override {
     listen_to_emulated_libraries(visit);
   }
 
-  recording::OutOfMemory last_out_of_memory() const override {
-    return tracer_ ? tracer_->last_out_of_memory() : recording::OutOfMemory{};
+  OutOfMemory last_out_of_memory() const override {
+    return tracer_ ? tracer_->last_out_of_memory() : OutOfMemory{};
   }
 
-  nlohmann::json settings() const override { return cuda_settings_in_force(); }
+  nlohmann::json settings() const override {
+    const at::Context& context = at::globalContext();
+    return {{"allocator", allocator_settings()},
+            {"cudnn", context.userEnabledCuDNN()},
+            {"tf32_cublas", context.allowTF32CuBLAS()},
+            {"tf32_cudnn", context.allowTF32CuDNN()},
+            {"deterministic", context.deterministicAlgorithms()}};
+  }
 
   nlohmann::json state() const override {
     return emulated() ? nlohmann::json::object() : card_state(index_);
@@ -312,7 +302,7 @@ class CudaDevice final : public Device {
 
   std::string name_;
   c10::DeviceIndex index_;  // an emulated case's card is the first
-  std::unique_ptr<recording::AllocationTracer> tracer_;
+  std::unique_ptr<AllocationTracer> tracer_;
 };
 
 std::unique_ptr<Device> make_cuda_device(const DeviceRequest& request) {

@@ -46,13 +46,13 @@ void tell_emulation_of_allocations() {
   });
 }
 
-void listen_to_emulated_libraries(const Tracing::VisitWorkspace& visit) {
+void listen_to_emulated_libraries(const Device::VisitWorkspace& visit) {
   using Listener = void (*)(const void* address, const char* library);
   const auto watch = reinterpret_cast<void (*)(Listener)>(
       ::dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_workspaces"));
   if (watch == nullptr) return;
   // The stand-ins call it until the process ends.
-  static auto* const listener = new Tracing::VisitWorkspace;
+  static auto* const listener = new Device::VisitWorkspace;
   *listener = visit;
   watch([](const void* address, const char* library) {
     (*listener)(reinterpret_cast<std::uint64_t>(address), library);

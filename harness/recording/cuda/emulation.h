@@ -19,7 +19,7 @@ bool runs_on_stand_ins();
 void tell_emulation_of_allocations();
 // From now on the stand-ins of the vendor's libraries, if the process runs on them, say which
 // workspaces they are given.
-void listen_to_emulated_libraries(const Tracing::VisitWorkspace& visit);
+void listen_to_emulated_libraries(const Device::VisitWorkspace& visit);
 std::optional<records::Emulation> emulation_report();  // absent on a real card
 // That this machine had no memory or addresses for what the card had room for; empty where it had.
 std::string emulation_host_refusal();
