@@ -1,12 +1,14 @@
 #include "worker/counted_recipe.h"
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
-#include "worker/counted_forward.h"
 #include "worker/counting.h"
+#include "worker/losses.h"
 #include "worker/progress.h"
 #include "worker/recipe_members.h"
 
@@ -60,6 +62,93 @@ class NotedPasses final : public Passes {
 }  // namespace
 
 template <>
+class Counting<LossHead> final : public Forwarding<LossHead> {
+ public:
+  using Forwarding::Forwarding;
+  at::Tensor loss(Model& model, const at::Tensor& hidden_states, const Batch& batch) override {
+    const SamplesSeen seen(hidden_states);
+    auto loss = count(contribution_, "loss",
+                      [&] { return scalar(inner_->loss(model, hidden_states, batch)); });
+    if (hidden_states.dim() > 0 && hidden_states.size(0) == batch.input.size(0))
+      need_all(seen.in(loss), hidden_states.size(0));
+    return loss;
+  }
+
+ private:
+  void need_all(std::int64_t seen, std::int64_t samples) {
+    if (seen >= samples) return;
+    around_.contributions.note_unlike_baseline(
+        contribution_.owner, "makes its loss of " + std::to_string(seen) + " of " +
+                                 std::to_string(samples) + " samples");
+  }
+};
+
+template <>
+class Counting<BlockWrapper> final : public Forwarding<BlockWrapper> {
+ public:
+  using Forwarding::Forwarding;
+  std::vector<std::string> parts() const override {
+    return call_plugin(contribution_.owner, "parts", [&] { return inner_->parts(); });
+  }
+  std::vector<at::Tensor> run(std::size_t index, std::size_t blocks, const BlockFunction& block,
+                              const std::vector<at::Tensor>& inputs) override {
+    return watched({index, ""}, block, inputs, [&](const BlockFunction& named) {
+      return inner_->run(index, blocks, named, inputs);
+    });
+  }
+  std::vector<at::Tensor> run_part(const std::string& part, std::size_t index, std::size_t blocks,
+                                   const BlockFunction& function,
+                                   const std::vector<at::Tensor>& inputs) override {
+    return watched({index, part}, function, inputs, [&](const BlockFunction& named) {
+      return inner_->run_part(part, index, blocks, named, inputs);
+    });
+  }
+
+ private:
+  using Place = std::pair<std::size_t, std::string>;  // a block, and a part of it or none
+
+  template <typename Run>
+  std::vector<at::Tensor> watched(const Place& place, const BlockFunction& block,
+                                  const std::vector<at::Tensor>& inputs, Run&& run) {
+    // What goes wrong inside the block is the model's, although a wrapper runs it. By value: the
+    // wrapper may keep the function until backward.
+    const auto runs = std::make_shared<BlockRuns>(inputs, place.second);
+    const BlockFunction named = [block, runs, model = around_.model,
+                                 &owner = contribution_.owner](const std::vector<at::Tensor>& x) {
+      runs->note(x);
+      return given_by(
+          owner, "run", model, [&] { return runs->unlike(x); },
+          [&] { return call_in_block(model, "block", [&] { return block(x); }); });
+    };
+    contribution_.calls.fetch_add(1, std::memory_order_relaxed);
+    auto outputs = call_in_block(contribution_.owner, "run", [&] {
+      auto given = run(named);
+      need_tensors(given);
+      return given;
+    });
+    runs->end();
+    if (runs->left_out()) contribution_.left_block_out = true;
+    if (met_.insert(place).second) need_all(*runs, place.first);
+    if (at::GradMode::is_enabled() && trained_.insert(place).second)
+      around_.contributions.watch(contribution_.owner, place.first, runs);
+    return outputs;
+  }
+
+  static void need_tensors(const std::vector<at::Tensor>& outputs) {
+    const auto defined = [](const at::Tensor& one) { return one.defined(); };
+    if (outputs.empty() || !std::ranges::all_of(outputs, defined))
+      throw std::logic_error("it must return what the block would: one tensor at least");
+  }
+  // The first time alone: later ones may be in backward, or replay what was captured.
+  void need_all(const BlockRuns& runs, std::size_t index) {
+    if (const auto missing = runs.missing(index); !missing.empty())
+      around_.contributions.note_unlike_baseline(contribution_.owner, missing);
+  }
+
+  std::set<Place> met_, trained_;
+};
+
+template <>
 class Counting<ModelTransform> final : public Forwarding<ModelTransform> {
  public:
   using Forwarding::Forwarding;
@@ -84,10 +173,8 @@ class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
  public:
   // `given`: the rule inside, of one that a wrapper made.
   Counting(std::shared_ptr<UpdateRule> inner, Contribution& contribution,
-           const Contributions& contributions, std::shared_ptr<GivenRule> given = nullptr)
-      : Forwarding(std::move(inner), contribution),
-        contributions_(contributions),
-        given_(std::move(given)) {}
+           const Surroundings& around, std::shared_ptr<GivenRule> given = nullptr)
+      : Forwarding(std::move(inner), contribution, around), given_(std::move(given)) {}
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
     if (given_) given_->begin(parameters);
     try {
@@ -110,7 +197,7 @@ class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
   // Rethrows: as a failure of whoever left a gradient that no rule can take.
   [[noreturn]] void blame_gradient(const std::vector<Parameter>& parameters) const {
     for (const Parameter& one : parameters) {
-      const Call giver = gradient_fits(one) ? Call{} : contributions_.who_left_misfit(one);
+      const Call giver = gradient_fits(one) ? Call{} : around_.contributions.who_left_misfit(one);
       if (giver.owner == nullptr) continue;
       given_by(
           *giver.owner, giver.name, contribution_.owner, [&] { return misfit_in_words(one); },
@@ -119,32 +206,25 @@ class Counting<UpdateRule> final : public Forwarding<UpdateRule> {
     throw;
   }
 
-  const Contributions& contributions_;
   std::shared_ptr<GivenRule> given_;
 };
 
 template <>
 class Counting<UpdateRuleWrapper> final : public Forwarding<UpdateRuleWrapper> {
  public:
-  Counting(std::shared_ptr<UpdateRuleWrapper> inner, Contribution& contribution,
-           Contributions& contributions)
-      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
+  using Forwarding::Forwarding;
   std::shared_ptr<UpdateRule> wrap(std::shared_ptr<UpdateRule> inner) override {
-    const Owner& rule_owner = contributions_.slot("update_rule")->owner;
+    const Owner& rule_owner = around_.contributions.slot("update_rule")->owner;
     const auto given =
         std::make_shared<GivenRule>(std::move(inner), contribution_.owner, rule_owner,
-                                    rule_owner.id == contributions_.baseline());
+                                    rule_owner.id == around_.contributions.baseline());
     auto rule = call_plugin(contribution_.owner, "wrap", [&] {
       auto wrapped = inner_->wrap(given);
       if (wrapped == nullptr) throw std::logic_error("wrap returned null");
       return wrapped;
     });
-    return std::make_shared<Counting<UpdateRule>>(std::move(rule), contribution_, contributions_,
-                                                  given);
+    return std::make_shared<Counting<UpdateRule>>(std::move(rule), contribution_, around_, given);
   }
-
- private:
-  Contributions& contributions_;
 };
 
 template <>
@@ -175,16 +255,16 @@ class Counting<StepContext> final : public Forwarding<StepContext> {
 template <>
 class Counting<StepRunner> final : public Forwarding<StepRunner> {
  public:
-  // One that replays what it captured asks for passes until then.
-  Counting(std::shared_ptr<StepRunner> inner, Contribution& contribution, bool replays)
-      : Forwarding(std::move(inner), contribution), replays_(replays) {}
-
+  using Forwarding::Forwarding;
   at::Tensor run(Training& training, Passes& passes, std::int64_t step) override {
     return count(contribution_, "StepRunner::run", [&] {
       NotedPasses noted(passes);
       auto loss = inner_->run(training, noted, step);
       asked_before_ = asked_before_ || noted.asked();
-      if (!(noted.asked() || (replays_ && asked_before_)) || !loss.defined())
+      // One that replays what it captured asks for passes until then.
+      const bool replays = asked_before_ && around_.contributions.has_capability(
+                                                contribution_.owner, "replays_steps");
+      if (!(noted.asked() || replays) || !loss.defined())
         throw std::logic_error("it must ask for a pass, and return a loss");
       if (noted.owes_another())
         throw std::logic_error("its last pass of the step was asked for with {.last = false}");
@@ -193,7 +273,6 @@ class Counting<StepRunner> final : public Forwarding<StepRunner> {
   }
 
  private:
-  bool replays_;
   bool asked_before_ = false;
 };
 
@@ -239,37 +318,27 @@ class Counting<EmbeddingWrapper> final : public Forwarding<EmbeddingWrapper> {
 template <>
 class Counting<GradientHook> final : public Forwarding<GradientHook> {
  public:
-  Counting(std::shared_ptr<GradientHook> inner, Contribution& contribution,
-           Contributions& contributions)
-      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
+  using Forwarding::Forwarding;
   void on_gradient(const Parameter& parameter, const Pass& pass) override {
     count(contribution_, "on_gradient", [&] { inner_->on_gradient(parameter, pass); });
     if (!gradient_fits(parameter))
-      contributions_.note_misfit(parameter, contribution_.owner, "on_gradient");
+      around_.contributions.note_misfit(parameter, contribution_.owner, "on_gradient");
   }
-
- private:
-  Contributions& contributions_;
 };
 
 template <>
 class Counting<GradientTransform> final : public Forwarding<GradientTransform> {
  public:
-  Counting(std::shared_ptr<GradientTransform> inner, Contribution& contribution,
-           Contributions& contributions)
-      : Forwarding(std::move(inner), contribution), contributions_(contributions) {}
+  using Forwarding::Forwarding;
   bool apply(const std::vector<Parameter>& parameters) override {
     const bool updates = count_update(contribution_, "GradientTransform::apply", parameters,
                                       [&] { return inner_->apply(parameters); });
     if (!updates) contribution_.skipped_update = true;
     for (const Parameter& one : parameters)
       if (!gradient_fits(one))
-        contributions_.note_misfit(one, contribution_.owner, "GradientTransform::apply");
+        around_.contributions.note_misfit(one, contribution_.owner, "GradientTransform::apply");
     return updates;
   }
-
- private:
-  Contributions& contributions_;
 };
 
 template <>
@@ -290,39 +359,6 @@ class Counting<SavedTensorHooks> final : public Forwarding<SavedTensorHooks> {
 
 namespace {
 
-// What some of them need to know besides.
-struct Surroundings {
-  Contributions& contributions;
-  const Owner& model;
-};
-
-template <typename Object>
-std::shared_ptr<Object> counting(std::shared_ptr<Object> inner, Contribution& contribution,
-                                 const Surroundings&) {
-  return std::make_shared<Counting<Object>>(std::move(inner), contribution);
-}
-std::shared_ptr<StepRunner> counting(std::shared_ptr<StepRunner> inner, Contribution& contribution,
-                                     const Surroundings& around) {
-  const bool replays = around.contributions.has_capability(contribution.owner, "replays_steps");
-  return std::make_shared<Counting<StepRunner>>(std::move(inner), contribution, replays);
-}
-std::shared_ptr<BlockWrapper> counting(std::shared_ptr<BlockWrapper> inner,
-                                       Contribution& contribution, const Surroundings& around) {
-  return std::make_shared<Counting<BlockWrapper>>(std::move(inner), contribution,
-                                                  around.contributions, around.model);
-}
-template <typename Object>
-requires std::is_same_v<Object, UpdateRule> || std::is_same_v<Object, UpdateRuleWrapper> ||
-    std::is_same_v<Object, GradientHook> || std::is_same_v<Object, GradientTransform>
-        std::shared_ptr<Object> counting(std::shared_ptr<Object> inner, Contribution& contribution,
-                                         const Surroundings& around) {
-  return std::make_shared<Counting<Object>>(std::move(inner), contribution, around.contributions);
-}
-std::shared_ptr<LossHead> counting(std::shared_ptr<LossHead> inner, Contribution& contribution,
-                                   const Surroundings& around) {
-  return std::make_shared<Counting<LossHead>>(std::move(inner), contribution, around.contributions);
-}
-
 void count_freezing(Recipe& recipe, Contributions& contributions) {
   for (std::size_t i = 0; i < recipe.freezing.size(); ++i) {
     Contribution* contribution = contributions.freezing(i);
@@ -342,8 +378,9 @@ void count_freezing(Recipe& recipe, Contributions& contributions) {
 Recipe counted(Recipe recipe, Contributions& contributions, const Owner& model) {
   const Surroundings around{contributions, model};
   const auto replace = [&](auto& object, Contribution* contribution) {
+    using Object = typename std::decay_t<decltype(object)>::element_type;
     if (object && contribution != nullptr)
-      object = counting(std::move(object), *contribution, around);
+      object = std::make_shared<Counting<Object>>(std::move(object), *contribution, around);
   };
   for_each_slot([&](const char* name, auto member) {
     auto& slot = recipe.*member;

@@ -142,12 +142,19 @@ std::vector<at::Tensor> call_in_block(const Owner& owner, const char* call, Func
   return result;
 }
 
+// What some of them need to know besides. `model`: whose blocks the block wrappers run.
+struct Surroundings {
+  Contributions& contributions;
+  Owner model;
+};
+
 // Each forwards to what a strategy put into the recipe. Memory that it holds is its strategy's.
 template <typename Interface>
 class Forwarding : public Interface {
  public:
-  Forwarding(std::shared_ptr<Interface> inner, Contribution& contribution)
-      : inner_(std::move(inner)), contribution_(contribution) {}
+  Forwarding(std::shared_ptr<Interface> inner, Contribution& contribution,
+             const Surroundings& around)
+      : inner_(std::move(inner)), contribution_(contribution), around_(around) {}
 
   void visit_memory(const MemoryVisitor& visit) override {
     const Owner& owner = contribution_.owner;
@@ -160,6 +167,7 @@ class Forwarding : public Interface {
  protected:
   std::shared_ptr<Interface> inner_;
   Contribution& contribution_;
+  Surroundings around_;
 };
 
 template <typename Interface>

@@ -69,8 +69,10 @@ const char* in_table(const Mapped& file, const Elf64_Shdr& table, const Elf64_Sh
   return nullptr;
 }
 
-}  // namespace
-
+// A function's name from a library's own table of symbols, which has those that are not exported: a
+// plugin exports its entry alone. Mangled; null where the file has no such table (stripped) or no
+// function there. `offset`: from where the library is loaded. Allocates nothing and takes no lock,
+// for a signal handler; leaves the file mapped, as the process ends.
 const char* symbol_of(const char* path, std::uintptr_t offset) {
   const Mapped file = map(path);
   const auto* header = file.at<Elf64_Ehdr>(0, 1);
@@ -81,8 +83,6 @@ const char* symbol_of(const char* path, std::uintptr_t offset) {
       return in_table(file, sections[i], sections[sections[i].sh_link], offset);
   return nullptr;
 }
-
-namespace {
 
 constexpr std::array kFatal{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int kMostFrames = 48, kToldFrames = 4;

@@ -5,6 +5,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -25,21 +26,10 @@ namespace peakbench::worker {
 namespace {
 
 trace::Role role_of(StorageRole role) {
-  switch (role) {
-    case StorageRole::kParameter:
-      return trace::Role::kParameter;
-    case StorageRole::kBuffer:
-      return trace::Role::kBuffer;
-    case StorageRole::kGradient:
-      return trace::Role::kGradient;
-    case StorageRole::kOptimizerState:
-      return trace::Role::kOptimizerState;
-    case StorageRole::kInput:
-      return trace::Role::kInput;
-    case StorageRole::kKept:
-      return trace::Role::kKept;
-  }
-  return trace::Role::kParameter;
+  using trace::Role;
+  constexpr std::array kRoles{Role::kParameter,      Role::kBuffer, Role::kGradient,
+                              Role::kOptimizerState, Role::kInput,  Role::kKept};
+  return kRoles.at(static_cast<std::size_t>(role));
 }
 
 }  // namespace
