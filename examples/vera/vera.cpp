@@ -13,9 +13,6 @@ namespace {
 
 using namespace peakbench;
 
-// peft's dictionaries of what adapters have, by the adapter's name.
-class ByName : public torch::nn::Module {};
-
 // Random and never trained: a (rank, largest in) and b (largest out, rank), in fp32. A layer uses
 // the first columns of a and the first rows of b.
 struct Shared {
@@ -45,8 +42,9 @@ class VeraAdapter : public nn::LinearAdapter {
  public:
   VeraAdapter(const nn::LinearLayer& base, const Shared& shared, double d_initial)
       : shared_a_(shared.a), shared_b_(shared.b) {
+    // A plain module: peft's dictionary of what adapters have, by the adapter's name.
     const auto add = [&](const char* name) {
-      return register_module(name, std::make_shared<ByName>());
+      return register_module(name, std::make_shared<torch::nn::Module>());
     };
     const auto options = shared.a.options();
     lambda_b_ = add("vera_lambda_b")

@@ -1,9 +1,18 @@
-#include "gpt2.h"
-
+// The four sizes of GPT-2 as language models in training: Hugging Face's GPT2LMHeadModel as a
+// module tree, with the same names and the same order of parameters. Source: transformers 5.23.0,
+// models/gpt2/modeling_gpt2.py, integrations/sdpa_attention.py and activations.py.
 #include <ATen/ATen.h>
+#include <ATen/ScalarOps.h>
+
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
 
 #include "peakbench/errors.h"
 #include "peakbench/initialise.h"
+#include "peakbench/language_model.h"
+#include "peakbench/nn.h"
 #include "peakbench/observer.h"
 #include "peakbench/plugin.h"
 #include "peakbench/safetensors.h"
@@ -11,36 +20,203 @@
 namespace peakbench::gpt2 {
 namespace {
 
-// nn.ModuleList: no forward of its own.
-class Blocks : public torch::nn::Module {};
+constexpr double kLayerNormEps = 1e-5;
+constexpr double kInitialDeviation = 0.02;
 
-}  // namespace
+// Official values: config.json of each model on Hugging Face (the manifest has the addresses).
+struct Gpt2Config {
+  std::int64_t layers, width, mlp, heads, positions, vocabulary;
+  double dropout;  // of embeddings, attention's scores and what each block adds
+};
 
-Transformer::Transformer(const Gpt2Config& config, const at::TensorOptions& options) {
-  wte = register_module("wte",
-                        std::make_shared<nn::Embedding>(config.vocabulary, config.width, options));
-  wpe = register_module("wpe",
-                        std::make_shared<nn::Embedding>(config.positions, config.width, options));
-  fill_normal(wte->weight, kInitialDeviation);
-  fill_normal(wpe->weight, kInitialDeviation);
-  auto list = register_module("h", std::make_shared<Blocks>());
-  for (std::int64_t i = 0; i < config.layers; ++i) {
-    blocks.push_back(
-        list->register_module(std::to_string(i), std::make_shared<Block>(config, options)));
+// Throws OptionError for sizes that do not fit each other.
+Gpt2Config config_from(const Options& options) {
+  const Gpt2Config config{.layers = options.integer("layers"),
+                          .width = options.integer("width"),
+                          .mlp = options.integer("mlp"),
+                          .heads = options.integer("heads"),
+                          .positions = options.integer("positions"),
+                          .vocabulary = options.integer("vocabulary"),
+                          .dropout = options.number("dropout")};
+  if (config.width % config.heads != 0) {
+    throw OptionError("width=" + std::to_string(config.width) +
+                      " is not a multiple of heads=" + std::to_string(config.heads));
   }
-  ln_f = register_module("ln_f",
-                         std::make_shared<nn::LayerNorm>(config.width, kLayerNormEps, options));
+  return config;
 }
 
-LmHeadModel::LmHeadModel(const Gpt2Config& c, const at::TensorOptions& options) : config(c) {
-  transformer = register_module("transformer", std::make_shared<Transformer>(config, options));
-  lm_head =
-      register_module("lm_head", std::make_shared<language_model::TiedHead>(transformer->wte));
+// No mask is built: without padding and packing, transformers leaves causality to the operator.
+// q, k, v: (B, H, T, D) -> (B, T, H, D)
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double dropout) {
+  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  const bool causal = q.size(2) > 1;
+  const at::Tensor output =
+      at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, dropout, causal, scale);
+  return output.transpose(1, 2).contiguous();
 }
 
-// The family's plugin: the four sizes of GPT-2 as language models in training.
+// Causal self-attention whose queries, keys and values come from one layer: GPT2Attention.
+// c_attn: (C, 3 C), c_proj: (C, C), both transposed as in Conv1D.
+class Attention : public torch::nn::Module {
+ public:
+  Attention(const Gpt2Config& config, const at::TensorOptions& options)
+      : width_(config.width), head_width_(config.width / config.heads), dropout_(config.dropout) {
+    c_attn = register_module("c_attn", std::make_shared<nn::Conv1d>(width_, 3 * width_, options));
+    c_proj = register_module("c_proj", std::make_shared<nn::Conv1d>(width_, width_, options));
+  }
+  // (B, T, C) -> (B, T, C)
+  at::Tensor forward(const at::Tensor& input) const {
+    ModuleScope scope(*this);
+    const std::int64_t batch = input.size(0), length = input.size(1);
+    at::Tensor q, k, v;
+    {
+      const auto parts = c_attn->forward(input).split(width_, 2);
+      const auto by_head = [&](const at::Tensor& t) {  // (B, T, C) -> (B, H, T, D)
+        return t.view({batch, length, -1, head_width_}).transpose(1, 2);
+      };
+      // Viewed in this order: backward goes through them in the opposite one.
+      k = by_head(parts[1]);
+      v = by_head(parts[2]);
+      q = by_head(parts[0]);
+    }
+    at::Tensor output = attend(q, k, v, dropout_);
+    output = output.reshape({batch, length, -1}).contiguous();
+    output = c_proj->forward(output);
+    return at::dropout(output, dropout_, /*train=*/true);
+  }
 
-namespace {
+  std::shared_ptr<nn::Conv1d> c_attn, c_proj;
+
+ private:
+  std::int64_t width_, head_width_;
+  double dropout_;
+};
+
+// tensor * number as Python runs it: the number becomes a tensor, which autograd keeps.
+at::Tensor times(const at::Tensor& tensor, double number) {
+  return at::mul(tensor, at::native::wrapped_scalar_tensor(number));
+}
+
+// "gelu_new": operator by operator, as transformers writes it. One statement an operator: each
+// intermediate is freed where Python frees it.
+at::Tensor new_gelu(const at::Tensor& x) {
+  const at::Tensor half = times(x, 0.5);
+  at::Tensor y = times(at::pow(x, 3.0), 0.044715);
+  y = x + y;
+  y = times(y, std::sqrt(2.0 / std::numbers::pi));
+  y = at::tanh(y);
+  y = y + 1.0;
+  return half * y;
+}
+
+// GPT2MLP.
+// c_fc: (C, mlp), c_proj: (mlp, C), both transposed as in Conv1D.
+class Mlp : public torch::nn::Module {
+ public:
+  Mlp(const Gpt2Config& config, const at::TensorOptions& options) : dropout_(config.dropout) {
+    c_fc = register_module("c_fc", std::make_shared<nn::Conv1d>(config.width, config.mlp, options));
+    c_proj =
+        register_module("c_proj", std::make_shared<nn::Conv1d>(config.mlp, config.width, options));
+  }
+  // (B, T, C) -> (B, T, C)
+  at::Tensor forward(const at::Tensor& input) const {
+    ModuleScope scope(*this);
+    at::Tensor x = c_fc->forward(input);  // (B, T, mlp)
+    x = new_gelu(x);
+    x = c_proj->forward(x);
+    return at::dropout(x, dropout_, /*train=*/true);
+  }
+
+  std::shared_ptr<nn::Conv1d> c_fc, c_proj;
+
+ private:
+  double dropout_;
+};
+
+// GPT2Block.
+class Block : public torch::nn::Module {
+ public:
+  Block(const Gpt2Config& config, const at::TensorOptions& options) {
+    const auto make_norm = [&] {
+      return std::make_shared<nn::LayerNorm>(config.width, kLayerNormEps, options);
+    };
+    ln_1 = register_module("ln_1", make_norm());
+    attn = register_module("attn", std::make_shared<Attention>(config, options));
+    ln_2 = register_module("ln_2", make_norm());
+    mlp = register_module("mlp", std::make_shared<Mlp>(config, options));
+
+    fill_normal(attn->c_attn->weight, kInitialDeviation);
+    fill_normal(mlp->c_fc->weight, kInitialDeviation);
+    // Both ways into the residual, less the more of them there are: GPT-2's paper, section 2.3.
+    const double into_residual =
+        kInitialDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
+    fill_normal(attn->c_proj->weight, into_residual);
+    fill_normal(mlp->c_proj->weight, into_residual);
+  }
+  // input: (B, T, C) -> (B, T, C). Attention and MLP run as the model's parts.
+  // Locals live as long as the reference's: attention's output until the block is through.
+  at::Tensor forward(Model& model, const at::Tensor& input) const {
+    ModuleScope scope(*this);
+    at::Tensor x = ln_1->forward(input);
+    const at::Tensor attended =
+        model.run_part("attention",
+                       [attention = attn.get()](const std::vector<at::Tensor>& in) {
+                         return attention->forward(in[0]);
+                       },
+                       {x});
+    x = attended + input;
+
+    const at::Tensor residual = x;
+    x = ln_2->forward(x);
+    const at::Tensor inner = model.run_part(
+        "mlp", [of = mlp.get()](const std::vector<at::Tensor>& in) { return of->forward(in[0]); },
+        {x});
+    return residual + inner;
+  }
+
+  std::shared_ptr<nn::LayerNorm> ln_1;
+  std::shared_ptr<Attention> attn;
+  std::shared_ptr<nn::LayerNorm> ln_2;
+  std::shared_ptr<Mlp> mlp;
+};
+
+// GPT2Model: embeddings of tokens and positions, blocks "h.i", final norm. Who runs the blocks
+// decides how (Model::run_block).
+class Transformer : public torch::nn::Module {
+ public:
+  Transformer(const Gpt2Config& config, const at::TensorOptions& options) {
+    wte = register_module(
+        "wte", std::make_shared<nn::Embedding>(config.vocabulary, config.width, options));
+    wpe = register_module("wpe",
+                          std::make_shared<nn::Embedding>(config.positions, config.width, options));
+    fill_normal(wte->weight, kInitialDeviation);
+    fill_normal(wpe->weight, kInitialDeviation);
+    auto list = register_module("h", std::make_shared<torch::nn::Module>());
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+      blocks.push_back(
+          list->register_module(std::to_string(i), std::make_shared<Block>(config, options)));
+    }
+    ln_f = register_module("ln_f",
+                           std::make_shared<nn::LayerNorm>(config.width, kLayerNormEps, options));
+  }
+
+  std::shared_ptr<nn::Embedding> wte, wpe;
+  std::vector<std::shared_ptr<Block>> blocks;
+  std::shared_ptr<nn::LayerNorm> ln_f;
+};
+
+class LmHeadModel : public torch::nn::Module {
+ public:
+  LmHeadModel(const Gpt2Config& c, const at::TensorOptions& options) : config(c) {
+    transformer = register_module("transformer", std::make_shared<Transformer>(config, options));
+    lm_head =
+        register_module("lm_head", std::make_shared<language_model::TiedHead>(transformer->wte));
+  }
+
+  Gpt2Config config;
+  std::shared_ptr<Transformer> transformer;
+  std::shared_ptr<language_model::TiedHead> lm_head;
+};
 
 class Gpt2 : public Model {
  public:

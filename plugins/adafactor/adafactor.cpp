@@ -1,18 +1,83 @@
-#include "adafactor.h"
-
+// Adafactor in Adam's place: the second moment of a matrix as its rows' and columns' means.
+//
+// torch.optim.Adafactor, the same operators in the same order, so that state, temporaries and
+// results are the same to the bit. Source: torch/optim/_adafactor.py, _single_tensor_adafactor and
+// _multi_tensor_adafactor. Method: https://arxiv.org/abs/1804.04235
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "peakbench/gradient_groups.h"
 #include "peakbench/plugin.h"
+#include "peakbench/state_map.h"
 
 namespace peakbench::adafactor {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
 using Scalars = std::vector<at::Scalar>;
+
+struct AdafactorOptions {
+  double lr = 1e-2, beta2_decay = -0.8;
+  double eps2 = 1e-3;  // least root mean square of a parameter that a step is scaled by
+  double d = 1;        // clipping threshold
+  double weight_decay = 0;
+  bool foreach = false;  // PyTorch's default, unlike other rules'
+};
+
+// Of a matrix (..., n, m), the mean squares of its rows (..., n, 1) and columns (..., 1, m); of a
+// vector, `variance` of its size. `step` is a float32 scalar on the CPU.
+struct AdafactorState {
+  at::Tensor step, row_var, col_var, variance;
+};
+
+// Parameters with their gradients and state: lists of equal length.
+struct AdafactorGroup : GradientGroup {
+  std::vector<AdafactorState> states;
+};
+
+double root_mean_square(const at::Tensor& tensor) {
+  return at::linalg_vector_norm(tensor, 2).item<double>() /
+         std::sqrt(static_cast<double>(tensor.numel()));
+}
+
+// Numbers of one step that do not depend on the gradient.
+struct StepNumbers {
+  double one_minus_beta2, alpha;
+  // Reads the parameter's norm back from its device.
+  StepNumbers(const at::Tensor& parameter, double step, const AdafactorOptions& options)
+      : one_minus_beta2(std::pow(step, options.beta2_decay)),
+        alpha(std::max(options.eps2, root_mean_square(parameter)) *
+              std::min(options.lr, 1 / std::pow(step, 0.5))) {}
+};
+
+double clipped(double alpha, const at::Tensor& update, const AdafactorOptions& options) {
+  const double norm = at::linalg_vector_norm(update, 2).item<double>();
+  const double size = std::pow(static_cast<double>(update.numel()), 0.5);
+  return -alpha / std::max(1.0, norm / (size * options.d));
+}
+
+// The default of eps1.
+double machine_epsilon(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return std::numeric_limits<double>::epsilon();
+    case at::kHalf:
+      return std::numeric_limits<at::Half>::epsilon();
+    case at::kBFloat16:
+      return std::numeric_limits<at::BFloat16>::epsilon();
+    default:
+      return std::numeric_limits<float>::epsilon();
+  }
+}
+
+// Along `dim`, kept as a dimension of one.
+at::Tensor norm_along(const at::Tensor& gradient, std::int64_t dim) {
+  return at::linalg_vector_norm(gradient, 2, dim, /*keepdim=*/true);
+}
 
 // Matrices and vectors apart, in the order of their first; either may be missing.
 std::vector<AdafactorGroup> by_dimensions(const AdafactorGroup& group) {
@@ -102,8 +167,7 @@ void update_part(AdafactorGroup& group, double eps1, const AdafactorOptions& opt
   at::_foreach_add_(group.parameters, updates);
 }
 
-}  // namespace
-
+// Of one device and dtype.
 void adafactor_foreach(AdafactorGroup& group, const AdafactorOptions& options) {
   const double eps1 = machine_epsilon(group.parameters.front().scalar_type());
   // Lives on from the matrices to the vectors, as the name does in _adafactor.py.
@@ -141,10 +205,6 @@ void adafactor_single(AdafactorGroup& group, const AdafactorOptions& options) {
   }
 }
 
-// Adafactor in Adam's place: the second moment of a matrix as its rows' and columns' means.
-
-namespace {
-
 at::Tensor zeros_reduced(const at::Tensor& gradient, std::int64_t dim) {
   auto shape = gradient.sizes().vec();
   shape[shape.size() + dim] = 1;
@@ -163,72 +223,43 @@ AdafactorState new_state(const at::Tensor& gradient) {
   return state;
 }
 
-double root_mean_square(const at::Tensor& tensor) {
-  return at::linalg_vector_norm(tensor, 2).item<double>() /
-         std::sqrt(static_cast<double>(tensor.numel()));
-}
-
-}  // namespace
-
-StepNumbers::StepNumbers(const at::Tensor& parameter, double step, const AdafactorOptions& options)
-    : one_minus_beta2(std::pow(step, options.beta2_decay)),
-      alpha(std::max(options.eps2, root_mean_square(parameter)) *
-            std::min(options.lr, 1 / std::pow(step, 0.5))) {}
-
-double clipped(double alpha, const at::Tensor& update, const AdafactorOptions& options) {
-  const double norm = at::linalg_vector_norm(update, 2).item<double>();
-  const double size = std::pow(static_cast<double>(update.numel()), 0.5);
-  return -alpha / std::max(1.0, norm / (size * options.d));
-}
-
-double machine_epsilon(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kDouble:
-      return std::numeric_limits<double>::epsilon();
-    case at::kHalf:
-      return std::numeric_limits<at::Half>::epsilon();
-    case at::kBFloat16:
-      return std::numeric_limits<at::BFloat16>::epsilon();
-    default:
-      return std::numeric_limits<float>::epsilon();
-  }
-}
-
-at::Tensor norm_along(const at::Tensor& gradient, std::int64_t dim) {
-  return at::linalg_vector_norm(gradient, 2, dim, /*keepdim=*/true);
-}
-
-void Adafactor::update(const std::vector<Parameter>& parameters, KernelGrouping grouping) {
-  if (grouping == KernelGrouping::kFused)
-    throw Unsupported("adafactor has no fused kernel: it updates with foreach or single kernels");
-  for (const auto& [name, parameter] : parameters) {
-    if (parameter.grad().defined())
-      states_.of(parameter, [&] { return new_state(parameter.grad()); });
-  }
-  const auto kernels = options_.foreach ? KernelGrouping::kForeach : KernelGrouping::kSingle;
-  for (GradientGroup& tensors : gradient_groups(parameters, kernels)) {
-    AdafactorGroup group{std::move(tensors), {}};
-    for (const at::Tensor& parameter : group.parameters)
-      group.states.push_back(*states_.find(parameter));
-    options_.foreach ? adafactor_foreach(group, options_) : adafactor_single(group, options_);
-  }
-}
-
-void Adafactor::visit_state(const StateVisitor& visit) {
-  for (auto& [parameter, state] : states_) {
-    visit(parameter, "step", state.step);
-    if (state.variance.defined()) {
-      visit(parameter, "variance", state.variance);
-    } else {
-      visit(parameter, "row_var", state.row_var);
-      visit(parameter, "col_var", state.col_var);
+class Adafactor : public UpdateRule {
+ public:
+  explicit Adafactor(AdafactorOptions options) : options_(options) {}
+  // The kernels are the option's, not the grouping's, as foreach and single kernels round apart.
+  // Throws Unsupported for kFused.
+  void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
+    if (grouping == KernelGrouping::kFused)
+      throw Unsupported("adafactor has no fused kernel: it updates with foreach or single kernels");
+    for (const auto& [name, parameter] : parameters) {
+      if (parameter.grad().defined())
+        states_.of(parameter, [&] { return new_state(parameter.grad()); });
+    }
+    const auto kernels = options_.foreach ? KernelGrouping::kForeach : KernelGrouping::kSingle;
+    for (GradientGroup& tensors : gradient_groups(parameters, kernels)) {
+      AdafactorGroup group{std::move(tensors), {}};
+      for (const at::Tensor& parameter : group.parameters)
+        group.states.push_back(*states_.find(parameter));
+      options_.foreach ? adafactor_foreach(group, options_) : adafactor_single(group, options_);
     }
   }
-}
+  void visit_state(const StateVisitor& visit) override {
+    for (auto& [parameter, state] : states_) {
+      visit(parameter, "step", state.step);
+      if (state.variance.defined()) {
+        visit(parameter, "variance", state.variance);
+      } else {
+        visit(parameter, "row_var", state.row_var);
+        visit(parameter, "col_var", state.col_var);
+      }
+    }
+  }
+  void forget(const at::Tensor& parameter) override { states_.forget(parameter); }
 
-void Adafactor::forget(const at::Tensor& parameter) { states_.forget(parameter); }
-
-namespace {
+ private:
+  AdafactorOptions options_;
+  StateMap<AdafactorState> states_;
+};
 
 void apply(const StrategyContext& context, Recipe& recipe, Model&) {
   const Options& options = context.options;

@@ -1,9 +1,19 @@
-#include "adamw_low_bit.h"
-
+// AdamW with its moments in 8 or 4 bits a value, as torchao 0.18 lays them out (torchao/optim:
+// AdamW8bit, AdamW4bit): what is kept has the same bytes. Computed in float32, one parameter at a
+// time. Sources: "8-bit Optimizers via Block-wise Quantization", https://arxiv.org/abs/2110.02861;
+// "Memory Efficient Optimizers with 4-bit States", https://arxiv.org/abs/2309.01507
+//
+// torchao compiles its update into one kernel. Here it is plain operators over at most
+// kValuesAtOnce values at a time, so that its temporaries are 33 bytes times that at most, however
+// large a parameter is.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "peakbench/plugin.h"
 #include "peakbench/state_map.h"
@@ -12,7 +22,31 @@
 namespace peakbench::adamw_low_bit {
 namespace {
 
-constexpr std::int64_t kLeastQuantised = 4096;  // torchao's, and bitsandbytes'
+constexpr std::int64_t kLeastQuantised = 4096;   // torchao's, and bitsandbytes'
+constexpr std::int64_t kValuesAtOnce = 1 << 20;  // a multiple of every block size
+constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8;
+
+// How a moment is quantised: in blocks of consecutive values that share a scale.
+struct Quantisation {
+  int bits = 8;                   // 8, or 4: two codes in a byte
+  std::int64_t block_size = 256;  // values
+  std::vector<float> map;         // 2^bits, ascending: what a code stands for
+};
+
+// A moment of Adam's as it is kept between steps: in few bits a value, or as a tensor where a
+// parameter is too small for that to pay. The values of one parameter, flattened. Ranges begin and
+// end at a block's bounds (or at the end).
+class Moment {
+ public:
+  virtual ~Moment() = default;
+  // (end - begin) values in float32, a copy.
+  virtual at::Tensor read(std::int64_t begin, std::int64_t end) const = 0;
+  // values: float32, to `begin` and what follows.
+  virtual void write(std::int64_t begin, const at::Tensor& values) = 0;
+  // Every tensor of it, with what distinguishes it: "", or ".codes", ".scale", ".qmap".
+  using Visitor = std::function<void(const std::string& suffix, at::Tensor& tensor)>;
+  virtual void visit(const Visitor& visit) = 0;
+};
 
 class PlainMoment : public Moment {
  public:
@@ -94,28 +128,15 @@ class QuantisedMoment : public Moment {
   at::Tensor codes_, scale_, map_;
 };
 
-}  // namespace
-
+// All zero. Fewer than 4096 values, or a number that is no multiple of the block size, are kept as
+// a tensor of the parameter's dtype; more are quantised, which takes numel * bits / 8 bytes for
+// codes, 4 a block for scales, and 4 * 2^bits for the map.
 std::unique_ptr<Moment> make_moment(const at::Tensor& parameter, const Quantisation& quantisation) {
   const std::int64_t values = parameter.numel();
   if (values < kLeastQuantised || values % quantisation.block_size != 0)
     return std::make_unique<PlainMoment>(parameter);
   return std::make_unique<QuantisedMoment>(parameter, quantisation);
 }
-
-// AdamW with its moments in 8 or 4 bits a value, as torchao 0.18 lays them out (torchao/optim:
-// AdamW8bit, AdamW4bit): what is kept has the same bytes. Computed in float32, one parameter at a
-// time. Sources: "8-bit Optimizers via Block-wise Quantization", https://arxiv.org/abs/2110.02861;
-// "Memory Efficient Optimizers with 4-bit States", https://arxiv.org/abs/2309.01507
-//
-// torchao compiles its update into one kernel. Here it is plain operators over at most
-// kValuesAtOnce values at a time, so that its temporaries are 33 bytes times that at most, however
-// large a parameter is.
-
-namespace {
-
-constexpr std::int64_t kValuesAtOnce = 1 << 20;  // a multiple of every block size
-constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8;
 
 struct State {
   at::Tensor step;  // float32 scalar on the CPU

@@ -6,7 +6,6 @@
 #include <utility>
 
 namespace peakbench::baseline {
-
 namespace {
 
 AdamState new_state(const at::Tensor& parameter, KernelGrouping grouping) {
@@ -14,51 +13,6 @@ AdamState new_state(const at::Tensor& parameter, KernelGrouping grouping) {
   at::Tensor step = beside ? at::zeros(at::IntArrayRef(), parameter.options().dtype(at::kFloat))
                            : at::scalar_tensor(0.0, at::kFloat);
   return {std::move(step), at::zeros_like(parameter), at::zeros_like(parameter)};
-}
-
-}  // namespace
-
-void Adam::visit_state(const StateVisitor& visit) {
-  for (auto& [parameter, state] : states_) {
-    visit(parameter, "step", state.step);
-    visit(parameter, "exp_avg", state.exp_avg);
-    visit(parameter, "exp_avg_sq", state.exp_avg_sq);
-  }
-}
-
-void Adam::forget(const at::Tensor& parameter) { states_.forget(parameter); }
-
-void Adam::update(const std::vector<Parameter>& parameters, KernelGrouping grouping) {
-  // All states first, as torch.optim's _init_group does.
-  for (const auto& [name, parameter] : parameters) {
-    if (parameter.grad().defined())
-      states_.of(parameter, [&] { return new_state(parameter, grouping); });
-  }
-  for (GradientGroup& tensors : gradient_groups(parameters, grouping)) {
-    AdamGroup group = with_state(std::move(tensors));
-    switch (grouping) {
-      case KernelGrouping::kForeach:
-        adam_foreach(group, options_);
-        break;
-      case KernelGrouping::kSingle:
-        adam_single(group, options_);
-        break;
-      case KernelGrouping::kFused:
-        adam_fused(group, options_);
-        break;
-    }
-  }
-}
-
-AdamGroup Adam::with_state(GradientGroup tensors) {
-  AdamGroup group{std::move(tensors), {}, {}, {}};
-  for (const at::Tensor& parameter : group.parameters) {
-    const AdamState& state = *states_.find(parameter);
-    group.exp_avgs.push_back(state.exp_avg);
-    group.exp_avg_sqs.push_back(state.exp_avg_sq);
-    group.steps.push_back(state.step);
-  }
-  return group;
 }
 
 void adam_single(AdamGroup& group, const AdamOptions& options) {
@@ -116,6 +70,51 @@ void adam_fused(AdamGroup& group, const AdamOptions& options) {
   // The one in-place operator that does not count itself (LibTorch 2.11).
   for (const at::Tensor& parameter : group.parameters)
     parameter.unsafeGetTensorImpl()->bump_version();
+}
+
+}  // namespace
+
+void Adam::visit_state(const StateVisitor& visit) {
+  for (auto& [parameter, state] : states_) {
+    visit(parameter, "step", state.step);
+    visit(parameter, "exp_avg", state.exp_avg);
+    visit(parameter, "exp_avg_sq", state.exp_avg_sq);
+  }
+}
+
+void Adam::forget(const at::Tensor& parameter) { states_.forget(parameter); }
+
+void Adam::update(const std::vector<Parameter>& parameters, KernelGrouping grouping) {
+  // All states first, as torch.optim's _init_group does.
+  for (const auto& [name, parameter] : parameters) {
+    if (parameter.grad().defined())
+      states_.of(parameter, [&] { return new_state(parameter, grouping); });
+  }
+  for (GradientGroup& tensors : gradient_groups(parameters, grouping)) {
+    AdamGroup group = with_state(std::move(tensors));
+    switch (grouping) {
+      case KernelGrouping::kForeach:
+        adam_foreach(group, options_);
+        break;
+      case KernelGrouping::kSingle:
+        adam_single(group, options_);
+        break;
+      case KernelGrouping::kFused:
+        adam_fused(group, options_);
+        break;
+    }
+  }
+}
+
+AdamGroup Adam::with_state(GradientGroup tensors) {
+  AdamGroup group{std::move(tensors), {}, {}, {}};
+  for (const at::Tensor& parameter : group.parameters) {
+    const AdamState& state = *states_.find(parameter);
+    group.exp_avgs.push_back(state.exp_avg);
+    group.exp_avg_sqs.push_back(state.exp_avg_sq);
+    group.steps.push_back(state.step);
+  }
+  return group;
 }
 
 }  // namespace peakbench::baseline

@@ -29,10 +29,6 @@ struct AdamGroup : GradientGroup {
   std::vector<at::Tensor> exp_avgs, exp_avg_sqs, steps;
 };
 
-void adam_single(AdamGroup& group, const AdamOptions& options);
-void adam_foreach(AdamGroup& group, const AdamOptions& options);
-void adam_fused(AdamGroup& group, const AdamOptions& options);
-
 class Adam : public UpdateRule {
  public:
   explicit Adam(AdamOptions options) : options_(options) {}

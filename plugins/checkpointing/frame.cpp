@@ -28,22 +28,6 @@ void AutocastState::restore() const {
   at::autocast::set_autocast_cache_enabled(cache_enabled);
 }
 
-AutocastScope::AutocastScope(const std::vector<AutocastState>& states) {
-  for (const AutocastState& state : states) {
-    outer_.push_back(AutocastState::of(state.device));
-    state.restore();
-    at::autocast::increment_nesting();
-  }
-}
-
-AutocastScope::~AutocastScope() {
-  while (!outer_.empty()) {
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    outer_.back().restore();
-    outer_.pop_back();
-  }
-}
-
 namespace {
 
 at::Tensor state_of(at::Device device) {
@@ -71,6 +55,46 @@ void RandomState::restore() const {
 }
 
 namespace {
+
+// Puts states in place, and those found there back when destroyed; leaving the outermost autocast
+// empties its cache of cast weights. torch/amp/autocast_mode.py
+class AutocastScope {
+ public:
+  explicit AutocastScope(const std::vector<AutocastState>& states) {
+    for (const AutocastState& state : states) {
+      outer_.push_back(AutocastState::of(state.device));
+      state.restore();
+      at::autocast::increment_nesting();
+    }
+  }
+  ~AutocastScope() {
+    while (!outer_.empty()) {
+      if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+      outer_.back().restore();
+      outer_.pop_back();
+    }
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  std::vector<AutocastState> outer_;
+};
+
+// Puts a state in place, and the one found there back when destroyed. torch.random.fork_rng
+class ForkedRandomState {
+ public:
+  ForkedRandomState(const RandomState& state, const std::vector<at::Device>& devices)
+      : outer_(RandomState::of(devices)) {
+    state.restore();
+  }
+  ~ForkedRandomState() { outer_.restore(); }
+  ForkedRandomState(const ForkedRandomState&) = delete;
+  ForkedRandomState& operator=(const ForkedRandomState&) = delete;
+
+ private:
+  RandomState outer_;
+};
 
 // Ends the second run. Not a std::exception: nothing between here and there may take it for an
 // error.

@@ -29,19 +29,6 @@ struct AutocastState {
   void restore() const;
 };
 
-// Puts states in place, and those found there back when destroyed; leaving the outermost autocast
-// empties its cache of cast weights. torch/amp/autocast_mode.py
-class AutocastScope {
- public:
-  explicit AutocastScope(const std::vector<AutocastState>& states);
-  ~AutocastScope();
-  AutocastScope(const AutocastScope&) = delete;
-  AutocastScope& operator=(const AutocastScope&) = delete;
-
- private:
-  std::vector<AutocastState> outer_;
-};
-
 // The state of the random generators a block may draw from, so that its second run draws the same
 // numbers.
 
@@ -55,21 +42,6 @@ class RandomState {
 
  private:
   std::vector<std::pair<at::Device, at::Tensor>> states_;
-};
-
-// Puts a state in place, and the one found there back when destroyed. torch.random.fork_rng
-class ForkedRandomState {
- public:
-  ForkedRandomState(const RandomState& state, const std::vector<at::Device>& devices)
-      : outer_(RandomState::of(devices)) {
-    state.restore();
-  }
-  ~ForkedRandomState() { outer_.restore(); }
-  ForkedRandomState(const ForkedRandomState&) = delete;
-  ForkedRandomState& operator=(const ForkedRandomState&) = delete;
-
- private:
-  RandomState outer_;
 };
 
 // One run of checkpointed blocks, one or several in a row: what their second run needs, and which
