@@ -80,13 +80,6 @@ class SelfAttention : public torch::nn::Module {
   std::int64_t width_, heads_;
 };
 
-// torch.nn.init.xavier_uniform_ for a (out, in) matrix.
-void xavier_uniform(at::Tensor& weight) {
-  const double bound = std::sqrt(6.0 / static_cast<double>(weight.size(0) + weight.size(1)));
-  at::NoGradGuard no_grad;
-  weight.uniform_(-bound, bound);
-}
-
 // torchvision's MLPBlock: Sequential of Linear "0", GELU, Linear "3".
 class MlpBlock : public torch::nn::Module {
  public:
