@@ -91,9 +91,8 @@ class Sentence {
     if (answer_.context.bytes == 0)
       return std::string("no context set aside") +
              (answer_.communicator_ranks ? ", NCCL's buffers not included" : "");
-    const auto bytes =
-        about(answer_.context.bytes) +
-        (answer_.context.source == ContextSource::largest_known ? ", the largest known" : "");
+    const auto bytes = (answer_.context.source == ContextSource::largest_known ? "up to " : "") +
+                       size_text(answer_.context.bytes);
     const auto context = peak_.users > 1 ? fmt::format("contexts ({} of {})", peak_.users, bytes)
                                          : fmt::format("context ({})", bytes);
     if (answer_.context_included)

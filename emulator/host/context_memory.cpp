@@ -62,17 +62,12 @@ const char* word_of(ContextSource source) {
   return source == ContextSource::measured ? "measured" : "largest_known";
 }
 
-std::string about(std::uint64_t bytes) {
-  constexpr std::uint64_t kGiB = 1ull << 30;
-  return bytes >= kGiB / 10 ? gib_text(static_cast<std::int64_t>(bytes), 1) : size_text(bytes);
-}
-
 std::string beside_text(const ContextMemoryTaken& context, std::size_t processes, bool included) {
   if (context.bytes == 0) return "with no CUDA context set aside";
   return fmt::format("{} {} of {}{}", included ? "with" : "beside",
                      processes > 1 ? fmt::format("{} CUDA contexts", processes) : "a CUDA context",
                      context.source == ContextSource::largest_known ? "up to " : "",
-                     about(context.bytes));
+                     size_text(context.bytes));
 }
 
 ContextMemoryTaken largest_of(const ContextMemories& measured) {

@@ -31,13 +31,10 @@ struct ContextMemoryTaken {
   ContextSource source = ContextSource::largest_known;
 };
 const char* word_of(ContextSource source);  // "option", "measured", "largest_known"
-// "beside a CUDA context of 0.5 GiB", "with 2 CUDA contexts of up to 0.7 GiB" (of the largest
+// "beside a CUDA context of 0.521 GiB", "with 2 CUDA contexts of up to 0.749 GiB" (of the largest
 // known; `included`: in the figure before it), "with no CUDA context set aside".
 std::string beside_text(const ContextMemoryTaken& context, std::size_t processes = 1,
                         bool included = false);
-
-// An estimate has fewer digits: "0.5 GiB".
-std::string about(std::uint64_t bytes);
 
 // The list `context_memory` of a card's file; empty where there is none. Throws FieldError.
 ContextMemories read_context_memory(const Fields& card);

@@ -228,8 +228,9 @@ std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
   if (program.wait_status != 0 || failure || !answer.card) return answer.sentence;
   const auto contexts = answer.context_included ? 0 : answer.processes * answer.context.bytes;
   const auto taken = answer.peak_bytes + contexts;
-  const auto left = taken <= answer.total_bytes ? about(answer.total_bytes - taken) + " left"
-                                                : about(taken - answer.total_bytes) + " too much";
+  const auto left = taken <= answer.total_bytes
+                        ? size_text(answer.total_bytes - taken) + " left"
+                        : size_text(taken - answer.total_bytes) + " too much";
   return fmt::format("{}: reserves {} of {}, {} {}; {}.", head, size_text(answer.peak_bytes),
                      size_text(answer.total_bytes), left,
                      beside_text(answer.context, answer.processes, answer.context_included),

@@ -40,7 +40,7 @@ void take_card(const planning::PlannedCase& planned, Cell& cell) {
     throw ConfigError(
         fmt::format("{}: a CUDA context takes {}, which leaves nothing of the card's memory: "
                     "{},context=0 sets none aside",
-                    cell.card, emulator::about(cell.context.bytes), cell.card));
+                    cell.card, size_text(cell.context.bytes), cell.card));
   const bool is_said = cell.context.source == emulator::ContextSource::asked;
   cell.planned =
       is_said ? planned : with_context(planned, static_cast<std::int64_t>(cell.context.bytes));

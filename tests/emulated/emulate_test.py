@@ -138,7 +138,7 @@ class EmulateTest(unittest.TestCase):
         program = self.cuda_program()
         self.assertEqual(subprocess.run([program]).returncode, -signal.SIGABRT)  # without the card it would
         said = self.emulate(program)
-        self.assertEqual(said.splitlines()[1], "Fits h100-80gb: peak 1.000 GiB of 79.179 GiB, context (0.5 GiB) not included; exact.")
+        self.assertEqual(said.splitlines()[1], "Fits h100-80gb: peak 1.000 GiB of 79.179 GiB, context (0.521 GiB) not included; exact.")
         self.assertNotIn("exit code", said)
 
     def test_a_program_for_cuda_12_whose_pytorch_is_not_known(self):
@@ -237,7 +237,7 @@ class EmulateTest(unittest.TestCase):
         said = self.emulate(program, card="t4-16gb,context=1GiB")
         self.assertIn("\nCUDA context: 1.000 GiB set aside for each process, in the answer's peak and in no other figure; how much it takes of "
                       "this card is unknown.\n", said)
-        self.assertIn(": peak 2.000 GiB of 14.748 GiB, context (1.0 GiB) included; exact.\n", said)
+        self.assertIn(": peak 2.000 GiB of 14.748 GiB, context (1.000 GiB) included; exact.\n", said)
         self.assertIn(" 1073741824\n", said)
 
     def test_list_devices_says_what_is_known_of_the_context(self):
@@ -286,18 +286,18 @@ class EmulateTest(unittest.TestCase):
 
     def test_processes_that_hold_a_card_together(self):
         self.share("$share 30 a end & until_there a; $share 40 b b; touch end; wait")
-        self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.5 GiB) not included;", self.said)
+        self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.521 GiB) not included;", self.said)
         self.assertIn(f"card 0  peak 70.000 GiB of 79.179 GiB  ({70 << 30} bytes; 2 processes together)", self.said)
 
     def test_of_those_that_come_one_after_another_the_ones_of_the_peak_count(self):
         self.share("$share 30 a end & until_there a; $share 20 b b; $share 40 c c; touch end; wait")
-        self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.5 GiB) not included;", self.said)
+        self.assertIn(": peak 70.000 GiB of 79.179 GiB (card 0, 2 processes together), contexts (2 of 0.521 GiB) not included;", self.said)
 
     def test_ranks_that_the_environment_tells(self):
         """As torchrun does."""
         self.share("for rank in 1 0; do RANK=$rank WORLD_SIZE=2 CUDA_VISIBLE_DEVICES=$rank $share $((20 + rank)) $rank $rank; done",
                    card="h100-80gb,count=2")
-        self.assertIn(": peak 21.000 GiB of 79.179 GiB (rank 1), context (0.5 GiB) not included;", self.said)
+        self.assertIn(": peak 21.000 GiB of 79.179 GiB (rank 1), context (0.521 GiB) not included;", self.said)
         self.assertEqual((self.took["answer"]["rank"], self.took["answer"]["card"]), (1, 1))
         lines = self.said.splitlines()
         head = next(i for i, line in enumerate(lines) if line.startswith("rank "))

@@ -392,6 +392,6 @@ class ExactnessTest(unittest.TestCase):
 
     def test_the_answer_names_the_buffers_of_nccl(self):
         self.emulate(NCCL)
-        self.assertIn("context (0.5 GiB) and NCCL's buffers not included; ", self.answer["sentence"])
+        self.assertIn("context (0.521 GiB) and NCCL's buffers not included; ", self.answer["sentence"])
         self.emulate(NCCL, "h100-80gb,context=534MiB")
-        self.assertIn("context (0.5 GiB) included, NCCL's buffers not; ", self.answer["sentence"])
+        self.assertIn("context (0.521 GiB) included, NCCL's buffers not; ", self.answer["sentence"])

@@ -189,7 +189,7 @@ class Models(Fit):
                 (["--model", MODEL, "--card", "rtx4090"], 'did you mean "rtx-4090-24gb"?'),
                 (["--model", MODEL, "--card", "t4-16gb", "--budget", "2GiB"], "--card and --budget both set"),
                 (["--model", MODEL, "--budget", "2"], "the unit is missing"),
-                (["--model", MODEL, "--budget", "128MiB"], "a CUDA context takes 0.5 GiB, which leaves nothing of the card's memory: "
+                (["--model", MODEL, "--budget", "128MiB"], "a CUDA context takes 0.521 GiB, which leaves nothing of the card's memory: "
                                                            "h100-80gb,memory=128MiB,context=0 sets none aside"),
                 (["--model", MODEL], "no card is named"),
                 (["--card", "t4-16gb"], "no model was named"),
@@ -235,7 +235,7 @@ class Programs(Fit):
         program = ("--", ORACLE, "train.py")
         done = self.peakbench("fit", "--out", "a", "--no-report", "--card", "t4-16gb", *program, exit_code=3)
         self.assertEqual(done.stdout.splitlines()[0],
-                         "train.py on t4-16gb: does not fit; it without a limit takes 14.648 GiB of 14.748 GiB beside a CUDA context of up to 0.7 GiB.")
+                         "train.py on t4-16gb: does not fit; it without a limit takes 14.648 GiB of 14.748 GiB beside a CUDA context of up to 0.749 GiB.")
         done = self.peakbench("fit", "--out", "b", "--no-report", "--card", "t4-16gb,context=0", *program)
         self.assertEqual(done.stdout.splitlines()[0],
                          "train.py on t4-16gb,context=0: fits: takes 14.648 GiB of 14.748 GiB with no CUDA context set aside.")

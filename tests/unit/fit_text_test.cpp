@@ -70,10 +70,10 @@ TEST(FitText, TheContextThatIsSetAsideIsInTheLine) {
   auto found = one(cell_of("lora", "a100-40gb"), takes(State::kFits, 2, 38));
   found.cells.front().context = {517ull << 20, emulator::ContextSource::measured};
   EXPECT_THAT(fit_text(found, 100),
-              HasSubstr("takes 38.000 GiB of 40.000 GiB beside a CUDA context of 0.5 GiB.\n"));
+              HasSubstr("takes 38.000 GiB of 40.000 GiB beside a CUDA context of 0.505 GiB.\n"));
   found.cells.front().context = {};
   const auto text = fit_text(found, 100);
-  EXPECT_THAT(text, HasSubstr("40.000 GiB beside a CUDA context of up to 0.7 GiB.\n"));
+  EXPECT_THAT(text, HasSubstr("40.000 GiB beside a CUDA context of up to 0.749 GiB.\n"));
   EXPECT_THAT(text, HasSubstr("1.251"));  // left: 40 GiB less 38 GiB and 767 MiB
 }
 
