@@ -130,9 +130,9 @@ std::string takes_words(const Cell& cell, const CellAnswer& answer) {
                       : kind == records::VerdictKind::unreliable  ? "by unreliable figures "
                                                                   : "";
   return fmt::format("{} {}{} GiB of {} {}",
-                     answer.state != State::kDoesNotFit ? "takes"
-                     : answer.least.bytes               ? "needs"
-                                                        : "without a limit takes",
+                     answer.least.bytes                   ? "needs"
+                     : answer.state != State::kDoesNotFit ? "reserves"
+                                                          : "without a limit reserves",
                      bound, gib(*room.takes_bytes), of_card(cell),
                      emulator::beside_text(cell.context));
 }
@@ -163,7 +163,7 @@ std::string fits_words(const FitFound& found, std::size_t i) {
                      answer.state != State::kUnknown  ? ""
                      : answer.reason == "interrupted" ? "; interrupted"
                                                       : "; a larger one ended otherwise (notes)",
-                     is_another_problem(cell) ? " (another training problem)" : "");
+                     is_another_problem(cell) ? " (trains differently)" : "");
 }
 
 // Of one card, without a dot. Full fine-tuning is named, too, where another training problem goes
@@ -205,9 +205,10 @@ std::string grid_cell(const Cell& cell, const CellAnswer& answer) {
   const auto room = search::room_of(cell, answer);
   if (answer.state == State::kNotRun) return "not run";
   if (answer.state == State::kDoesNotFit)
-    return room.takes_bytes ? fmt::format("{} {}", answer.least.bytes ? "needs" : "takes",
-                                          gib(*room.takes_bytes))
-                            : "does not fit";
+    return room.takes_bytes
+               ? fmt::format("{} {}",
+                             answer.least.bytes ? "needs" : "too large:", gib(*room.takes_bytes))
+               : "does not fit";
   if (!answer.value) return "not known";
   const auto value = cell.along == Along::kNothing
                          ? std::string("fits")

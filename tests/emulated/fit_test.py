@@ -235,10 +235,10 @@ class Programs(Fit):
         program = ("--", ORACLE, "train.py")
         done = self.peakbench("fit", "--out", "a", "--no-report", "--card", "t4-16gb", *program, exit_code=3)
         self.assertEqual(done.stdout.splitlines()[0],
-                         "train.py on t4-16gb: does not fit; it without a limit takes 14.648 GiB of 14.748 GiB beside a CUDA context of up to 0.749 GiB.")
+                         "train.py on t4-16gb: does not fit; it without a limit reserves 14.648 GiB of 14.748 GiB beside a CUDA context of up to 0.749 GiB.")
         done = self.peakbench("fit", "--out", "b", "--no-report", "--card", "t4-16gb,context=0", *program)
         self.assertEqual(done.stdout.splitlines()[0],
-                         "train.py on t4-16gb,context=0: fits: takes 14.648 GiB of 14.748 GiB with no CUDA context set aside.")
+                         "train.py on t4-16gb,context=0: fits: reserves 14.648 GiB of 14.748 GiB with no CUDA context set aside.")
         (self.folder / "train.py").write_text("import sys, torch\nx = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(int(sys.argv[1]))]\n",
                                               encoding="utf-8")
         program = ("--vary", "n=12..15", "--check", "1", "--", ORACLE, "train.py", "{n}")
@@ -275,7 +275,7 @@ class Programs(Fit):
         values = [trial["value"] for trial in cell["trials"]]
         self.assertEqual(len(values), len(set(values)), "none is run twice")
         done = self.peakbench("fit", "--out", "again", "--no-report", *words)
-        self.assertRegex(done.stdout.splitlines()[0], r"^train\.py on t4-16gb,context=0,memory=170MiB: from n 3 on: takes 0\.\d+ GiB of 0\.166 GiB")
+        self.assertRegex(done.stdout.splitlines()[0], r"^train\.py on t4-16gb,context=0,memory=170MiB: from n 3 on: reserves 0\.\d+ GiB of 0\.166 GiB")
         self.assertIn("more of n takes less memory: 3 is the smallest that runs", " ".join(done.stdout.split()))
 
     def test_its_own_failures_are_no_want_of_memory(self):

@@ -62,15 +62,19 @@ FitFound one(Cell cell, CellAnswer answer) {
 TEST(FitText, TheFirstLineIsTheAnswer) {
   const auto found = one(cell_of("lora", "a100-40gb"), takes(State::kFits, 1234, 38));
   EXPECT_THAT(fit_text(found, 100),
-              StartsWith("m on a100-40gb: batch size 1,234 with lora: takes 38.000 GiB of 40.000 "
+              StartsWith("m on a100-40gb: batch size 1,234 with lora: needs 38.000 GiB of 40.000 "
                          "GiB with no CUDA context set aside.\n"));
+  auto without_least = takes(State::kFits, 1234, 38);
+  without_least.least = {};
+  EXPECT_THAT(fit_text(one(cell_of("lora", "a100-40gb"), without_least), 100),
+              HasSubstr("with lora: reserves 39.000 GiB of 40.000 GiB"));
 }
 
 TEST(FitText, TheContextThatIsSetAsideIsInTheLine) {
   auto found = one(cell_of("lora", "a100-40gb"), takes(State::kFits, 2, 38));
   found.cells.front().context = {517ull << 20, emulator::ContextSource::measured};
   EXPECT_THAT(fit_text(found, 100),
-              HasSubstr("takes 38.000 GiB of 40.000 GiB beside a CUDA context of 0.505 GiB.\n"));
+              HasSubstr("needs 38.000 GiB of 40.000 GiB beside a CUDA context of 0.505 GiB.\n"));
   found.cells.front().context = {};
   const auto text = fit_text(found, 100);
   EXPECT_THAT(text, HasSubstr("40.000 GiB beside a CUDA context of up to 0.749 GiB.\n"));
@@ -126,13 +130,22 @@ TEST(FitText, TheGridHasEveryCell) {
   EXPECT_THAT(text, HasSubstr("~ checkpointing on a100-40gb: not monotone: 10 runs, too"));
 }
 
+// What it reserves without a limit is no size that fits.
+TEST(FitText, TheGridSaysTooLarge) {
+  auto found = several();
+  found.answers.front() = takes(State::kDoesNotFit, std::nullopt, 45);
+  EXPECT_THAT(fit_text(found, 200), HasSubstr("needs 45.000"));
+  found.answers.front().least = {};
+  EXPECT_THAT(fit_text(found, 200), HasSubstr("too large: 46.000"));
+}
+
 // Adapters go further, and are not the same training.
 TEST(FitText, FullFineTuningIsNamedFirst) {
   EXPECT_THAT(
       fit_answer(several()),
-      StartsWith("m on a100-40gb: batch size 8 with checkpointing: takes 38.000 GiB of "
-                 "40.000 GiB with no CUDA context set aside; batch size 20 with lora: takes 38.000 "
-                 "GiB of 40.000 GiB with no CUDA context set aside (another training problem).\n"));
+      StartsWith("m on a100-40gb: batch size 8 with checkpointing: needs 38.000 GiB of "
+                 "40.000 GiB with no CUDA context set aside; batch size 20 with lora: needs 38.000 "
+                 "GiB of 40.000 GiB with no CUDA context set aside (trains differently).\n"));
 }
 
 // Of two models the larger batch is no answer for the other.
@@ -144,9 +157,9 @@ TEST(FitText, EachModelHasAnAnswerOfItsOwn) {
   found.answers.push_back(takes(State::kFits, 107, 39));
   EXPECT_EQ(
       fit_answer(found),
-      "m on a100-40gb: batch size 8 with baseline: takes 38.000 GiB of 40.000 GiB with no CUDA "
+      "m on a100-40gb: batch size 8 with baseline: needs 38.000 GiB of 40.000 GiB with no CUDA "
       "context set aside.\n"
-      "n on a100-40gb: batch size 107 with checkpointing: takes 39.000 GiB of 40.000 GiB with "
+      "n on a100-40gb: batch size 107 with checkpointing: needs 39.000 GiB of 40.000 GiB with "
       "no CUDA context set aside.\n");
 }
 
@@ -170,7 +183,7 @@ TEST(FitText, TheSmallestCardIsTheAnswer) {
   for (auto& cell : found.cells) cell.along = Along::kNothing;
   found.cells[2].card_bytes = 24 * kGiB;
   EXPECT_THAT(fit_answer(found),
-              StartsWith("m fits rtx-4090-24gb, the smallest card: with checkpointing it takes"));
+              StartsWith("m fits rtx-4090-24gb, the smallest card: with checkpointing it needs"));
 }
 
 TEST(FitText, CardsThatWereNotTriedAreCounted) {
