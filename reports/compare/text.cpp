@@ -212,8 +212,9 @@ void add_lines(Page& page, const std::vector<LineChange>& lines) {
   if (lines.empty()) return;
   page.line(2, "at the peak, by lines of code:");
   for (std::size_t i = 0; i < std::min(lines.size(), in_text::kLinesShown); ++i)
-    page.line(4, fmt::format("{}; {} before", printable(line_text(lines[i])),
-                             lines[i].base == 0 ? "nothing" : bytes_text(lines[i].base)));
+    page.line(4, fmt::format("{}: {} before, {} now", printable(line_text(lines[i])),
+                             lines[i].base == 0 ? "nothing" : bytes_text(lines[i].base),
+                             lines[i].now == 0 ? "nothing" : bytes_text(lines[i].now)));
   if (lines.size() > in_text::kLinesShown)
     page.line(4, fmt::format("and {} lines more", lines.size() - in_text::kLinesShown));
 }

@@ -180,7 +180,7 @@ std::string explanation_text(const PhaseGrowth& growth, const Measure& measure) 
 }
 
 std::string line_text(const LineChange& change) {
-  const auto line = short_difference(change.now - change.base) + " now at " + change.line;
+  const auto line = short_difference(change.now - change.base) + " at " + change.line;
   const bool is_named = !change.function.empty() && change.function.front() != '<';
   return line + (is_named ? " (" + change.function + ")" : "");
 }

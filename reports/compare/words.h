@@ -48,7 +48,7 @@ std::string explanation_text(const PhaseGrowth& growth, const Measure& measure);
 // "at the maximum of forward", "at the peak, in optimizer step (in BASE in forward)".
 std::string where_text(const PhaseGrowth& growth, bool at_peak);
 
-// "+1.200 GiB now at train.py:42 (forward)".
+// "+1.200 GiB at train.py:42 (forward)".
 std::string line_text(const LineChange& change);
 
 // The parts in the order that people read them: the largest difference first, grown or shrunk.
