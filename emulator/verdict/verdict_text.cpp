@@ -217,8 +217,8 @@ std::string text_of(const MissingWorkspace& workspace) {
   constexpr const char* kWhy = "scratch memory whose size NVIDIA's library chooses, counted as 0";
   if (!workspace.room_bytes) return fmt::format("{} ({}): {}", workspace.what, calls, kWhy);
   const auto about = workspace.operation.empty() ? calls : workspace.operation + ", " + calls;
-  return fmt::format("exact unless one {} exceeds {} ({}): {}", workspace.what,
-                     size_text(*workspace.room_bytes), about, kWhy);
+  return fmt::format("one {} raises the allocated peak only if it exceeds {} ({}): {}",
+                     workspace.what, size_text(*workspace.room_bytes), about, kWhy);
 }
 
 namespace {
