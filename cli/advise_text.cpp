@@ -131,8 +131,8 @@ std::string table_of(const Advice& advice, int width) {
                             {"reserved", 4, true},
                             {"in host memory", 1, true},
                             {"then in", 3},
-                            {"most of it", 2},
-                            {"training", 1}},
+                            {"largest part", 2},
+                            {"training (claimed)", 1}},
                            std::move(rows), width);
 }
 
