@@ -96,8 +96,8 @@ nlohmann::json to_json(const DeviceMemory& memory) {
 std::string reserved_line(const EmulatedProgram& program, const Answer& answer) {
   if (!answer.card) return "";
   return fmt::format(
-      "Reserved: {} for {} with these settings of its allocator{}; on a real card with another "
-      "release such figures were {:.0f}% too low to {:.0f}% too high.\n",
+      "Reserved: {} for {} with these settings of its allocator{}; compared with real cards that "
+      "ran another release, it was {:.0f}% too low to {:.0f}% too high.\n",
       records::verdict_word(program.verdict.kind), release_of(program),
       was_refused(answer) ? " and the memory that the CUDA context leaves it" : "",
       -kEstimateLowest, kEstimateHighest);
