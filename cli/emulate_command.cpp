@@ -267,7 +267,7 @@ on. What fills the peak follows. --details adds the memory, reads and CUDA calls
 own allocator manages the memory. Kernels do nothing: small tensors with known inputs are computed on the
 host, and nothing is timed (docs/how-to/emulate.md). `peakbench list devices` lists the cards. `peakbench train.py`
 is short for `peakbench emulate -- python3 train.py`; `peakbench trace` writes a report.
-Exit code: the program's; 128 + N if signal N ended it; 2 no program was given, or --json cannot be written.)";
+Exit code: the program's, whether it fits or not; 128 + N if signal N ended it; 2 no program was given, or --json cannot be written.)";
 
 struct EmulateArguments {
   emulator::EmulateRequest request;
