@@ -385,11 +385,11 @@ def _figures(peak: Peak) -> Dict[str, int]:
 def _hold(item: pytest.Item, limit: _Limit, peak: Peak, accepted: Optional[Dict[str, Any]], key: str, parts: Callable[[], Tuple[Part, ...]]) -> None:
     took = _figures(peak)[f"{limit.at}_bytes"]
     # The figures first: pytest's summary has the beginning of the line alone.
-    what = f"device_memory, {took} bytes {limit.at} at the peak, on {key}"
+    what = f"at its peak the test had {took} bytes of device memory {limit.at}"
     if peak.requested_bytes == 0 and limit.limit_bytes != 0 and item.get_closest_marker("device_memory") is not None:
         item.warn(pytest.PytestWarning("device_memory: the test took no device memory, so its mark checks nothing; does what it tests run on the card (\"cuda\")?"))
     if limit.limit_bytes is not None and took > limit.limit_bytes:
-        more = f"{in_words(took)}, limit {in_words(limit.limit_bytes)}: {what}: {took - limit.limit_bytes} bytes above the limit of {in_words(limit.limit_bytes)}"
+        more = f"{in_words(took)}, limit {in_words(limit.limit_bytes)}: {what}, {took - limit.limit_bytes} more than the limit ({key})"
         if not limit.only_warns:
             _say(item, _ranks.EXCEEDS, True)
             _fail(f"{more}.\n{_told(parts(), limit)}")
@@ -404,7 +404,7 @@ def _hold(item: pytest.Item, limit: _Limit, peak: Peak, accepted: Optional[Dict[
     before = of_test[key][f"{limit.at}_bytes"]
     if took > before:
         _say(item, _ranks.EXCEEDS, True)
-        _fail(f"{in_words(took)}, accepted {in_words(before)}: {what}: {took - before} bytes more than the {before} accepted.\n{_told(parts(), limit)}")
+        _fail(f"{in_words(took)}, accepted {in_words(before)}: {what}, {took - before} more than accepted ({key}).\n{_told(parts(), limit)}")
     if took < before:
         _say(item, _PROPERTY + "note", f"{before - took} bytes less than accepted; --peakbench-accept keeps it so")
 

@@ -211,9 +211,9 @@ class Figures(Repository):
     def test_a_default_for_tests_without_a_mark(self):
         self.write("test_it.py", "import torch\n\ndef test_much():\n    torch.zeros(1000, device='cuda')\n")
         self.write("pytest.ini", "[pytest]\ndevice_memory_default = warn 1 KiB\n")
-        self.assertIn("PytestWarning: 4.000 KiB, limit 1.000 KiB: device_memory, 4096 bytes allocated at the peak", self.pytest())
+        self.assertIn("PytestWarning: 4.000 KiB, limit 1.000 KiB: at its peak the test had 4096 bytes of device memory allocated, 3072 more than the limit (h100-80gb, ", self.pytest())
         self.write("pytest.ini", "[pytest]\ndevice_memory_default = 1 KiB\n")
-        self.assertIn("3072 bytes above the limit of 1.000 KiB", self.pytest(code=1))
+        self.assertIn("allocated, 3072 more than the limit (", self.pytest(code=1))
         self.write("pytest.ini", "[pytest]\ndevice_memory_default = a lot\n")
         self.assertIn("device_memory_default has the limit 'a lot', which is no size", self.pytest(code=1))
 
@@ -268,7 +268,7 @@ class Told(Repository):
     def test_a_reset_of_the_peaks_hides_nothing(self):
         self.write("test_it.py", RESET)
         said = self.pytest(code=1)
-        self.assertEqual(said.count("4194304 bytes allocated at the peak"), 3)
+        self.assertEqual(said.count("4194304 bytes of device memory allocated"), 3)
         self.assertIn("3 failed, 1 passed", said)
 
     def test_values_that_are_not_known(self):
@@ -323,8 +323,8 @@ class Base(Repository):
         self.assertIn("it has figures for h100-80gb, torch ", self.pytest(*gate, card="a100-40gb"))
         self.write("test_it.py", GATED.format(more=100))
         said = self.pytest(*gate, "-n", "2", code=1)
-        self.assertIn("4608 bytes allocated at the peak", said)
-        self.assertIn(": 512 bytes more than the 4096 accepted.\nBy line", said)
+        self.assertIn("4608 bytes of device memory allocated, 512 more than accepted (h100-80gb, torch ", said)
+        self.assertIn(").\nBy line", said)
         self.write("test_it.py", GATED.format(more=-500))
         self.assertIn("2048 bytes less than accepted", self.pytest(*gate))
         self.pytest(*accept)
@@ -607,7 +607,7 @@ class Ranks(Repository):
         self.assertNotIn("not held", self.pytest(*gate, card=self.TWO))
         self.write("test_it.py", RANKS.format(more=1_000_000).replace("dist.get_rank()), device", "max(dist.get_rank(), 0.9)), device"))
         said = self.pytest(*gate, code=1, card=self.TWO)  # more on the rank that takes less
-        self.assertRegex(said, r"on h100-80gb, rank 0 of 2, torch \S+: \d+ bytes more than the \d+ accepted")
+        self.assertRegex(said, r", \d+ more than accepted \(h100-80gb, rank 0 of 2, torch \S+\)")
 
     def test_torchrun_starts_pytest(self):
         self.write("test_it.py", RANKS.format(more=1_000_000).replace('assert "RANK" not in os.environ', "pass"))
@@ -647,8 +647,8 @@ def pytest_runtest_protocol(item):  # as pytest-timeout does it
         self.write("conftest.py", "import torch\n\ndef pytest_addoption(parser):\n    parser.addoption('--dtype', type=lambda name: getattr(torch, name), "
                                   "default=torch.float16)\n")  # fmt: skip
         said = self.pytest("-rA", "--dtype", "float32", "--peakbench-base", "base.json", "--peakbench-accept", code=1, card=self.TWO)
-        self.assertRegex(said, r"4194304 bytes allocated at the peak, on h100-80gb, rank \d of 2, .* above the limit of 3\.000 MiB")
-        self.assertRegex(said, r"41943040 bytes allocated at the peak, on h100-80gb, rank 1 of 2, .* above the limit of 5\.000 MiB")
+        self.assertRegex(said, r"limit 3\.000 MiB: .* 4194304 bytes .* more than the limit \(h100-80gb, rank \d of 2, ")
+        self.assertRegex(said, r"limit 5\.000 MiB: .* 41943040 bytes .* more than the limit \(h100-80gb, rank 1 of 2, ")
         self.assertIn("not here", said)
         self.assertIn("XFAIL test_it.py::test_one_fails_as_expected", said)
         self.assertEqual(said.count("UserWarning: of every rank"), 1)
@@ -682,7 +682,7 @@ def pytest_runtest_logstart():
         said = self.pytest("-rs", "-p", "no:unraisableexception", code=1, card=self.TWO)
         self.assertIn("ValueError: of rank one", said)
         self.assertIn("rank 1 of 2 ended by signal 9 before its test did.", said)
-        self.assertRegex(said, r"on h100-80gb, rank 1 of 2, torch \S+: 3072 bytes above the limit of 1\.000 KiB\.\nBy line")
+        self.assertRegex(said, r"limit 1\.000 KiB: .*, 3072 more than the limit \(h100-80gb, rank 1 of 2, torch \S+\)\.\nBy line")
         self.assertIn("of the skip", said)
         self.assertIn("the test allocated on cuda:1, and only cuda:0 is measured, which was current when it began", said)
         self.assertIn("ranks=3 needs 3 cards, and 2 are here", said)
