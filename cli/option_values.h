@@ -68,7 +68,7 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, Number& valu
 CLI::Option* add_on_off(CLI::App& command, const std::string& name, std::string& value,
                         const std::string& words);
 
-// `--jobs N`.
+// `--jobs N`; its default is added to the words.
 void add_jobs(CLI::App& command, std::optional<std::int64_t>& jobs, const std::string& words);
 
 // `--second-guess N`, of every command that runs programs on an emulated card.
