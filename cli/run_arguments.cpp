@@ -194,7 +194,7 @@ void check_for_python(const RunArguments& arguments) {
 }
 
 // With each value of an axis that is an option of a model in Python: MODEL,dtype=bf16,seq=512.
-std::vector<std::string> with_options(const RunArguments& arguments, plan::Request& request) {
+std::vector<std::string> with_options(const RunArguments& arguments, planning::Request& request) {
   std::vector<std::string> texts{arguments.program};
   const std::vector<std::pair<Axis, const char*>> options{{Axis::kDtype, "dtype"},
                                                           {Axis::kSequenceLength, "seq"}};
@@ -204,8 +204,7 @@ std::vector<std::string> with_options(const RunArguments& arguments, plan::Reque
     const auto values = std::exchange(request.lists[axis], {});
     std::vector<std::string> longer;
     for (const auto& text : texts)
-      for (const auto& value : values)
-        longer.push_back(fmt::format("{},{}={}", text, name, value));
+      for (const auto& value : values) longer.push_back(fmt::format("{},{}={}", text, name, value));
     texts = std::move(longer);
   }
   return texts;
@@ -214,7 +213,7 @@ std::vector<std::string> with_options(const RunArguments& arguments, plan::Reque
 // The strategies and batch sizes are Python's; without a card, on the CPU.
 void take_program(const RunArguments& arguments, planning::Request& request) {
   check_for_python(arguments);
-  plan::PythonFunctions python;
+  planning::PythonFunctions python;
   std::swap(python.strategies, request.lists[Axis::kStrategy]);
   if (const auto found = arguments.cases.find(Axis::kBatchSize);
       found != arguments.cases.end() && !found->second.empty())

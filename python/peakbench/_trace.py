@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import quote
 
-# What is read, and by which columns (harness/trace/schema.h).
+# What is read, and by which columns (harness/trace/trace_writer.cpp).
 _TABLES = {
     "trace": ("own_space",),
     "peaks": ("space", "event"),

@@ -271,8 +271,8 @@ environment = {A = "{{}}"}
   for (const char* strategy : {"sgd", "adam"}) {
     auto& one = python.cases.emplace_back();
     one.model = {"tiny", {{"width", 4}}};
-    one.strategy = {strategy, nlohmann::json::object()};
-    one.reference = {"sgd", nlohmann::json::object()};
+    one.stack = {{strategy, nlohmann::json::object()}};
+    one.reference = {{"sgd", nlohmann::json::object()}};
     one.batch_size = 8;
     one.promise.promise = "bit_identical";
   }
