@@ -27,6 +27,14 @@ constexpr std::size_t kMostParameters = 4096;
 // From sm_90 on, .nv.shared.K begins with the KiB that the system reserves in each block.
 constexpr std::uint64_t kReservedBytes = 1024;
 
+// A value at an address that need not be aligned for it.
+template <typename Value>
+Value value_at(const char* bytes) {
+  Value value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
 struct Attribute {
   std::uint8_t is;
   std::uint16_t head;  // the value of one that has no more

@@ -1,24 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/api.h"
 
 namespace peakbench::emulator {
-
-// A value at an address that need not be aligned for it.
-
-template <typename Value>
-Value value_at(const char* bytes) {
-  Value value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
 
 // What machine code for a card (a cubin) says of its kernels: their parameters, registers and
 // memory. `cuobjdump -elf` and `cuobjdump -res-usage` print the same.
