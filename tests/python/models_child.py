@@ -51,7 +51,16 @@ def counted(place):
         found = models.find(library, place, name)
         with torch.device("meta"):
             net, _ = found.function(**found.options, batch=1)
-        yield name, {"parameters": sum(one.numel() for one in net.parameters())}
+        yield name, {"parameters": sum(one.numel() for one in net.parameters()), "form": form_of(place, name)}
+
+
+def form_of(place, name):
+    """As transformers says; the bundled configurations say it without transformers."""
+    if place != "hf":
+        return None
+    from peakbench.models import _transformers
+
+    return _transformers.form_of(name, _transformers.configured(name, models.bundled(place)[name]["config"]))
 
 
 def trained(typed):
@@ -62,7 +71,7 @@ def trained(typed):
         Path("config.json").write_text(json.dumps(narrowed(copy.deepcopy(own["config"]))), encoding="utf-8")
         name = "config.json"
         defaults = library.model(name).defaults
-        wanted = {"layers": 2, "seq": 16, "image": 128 if place == "diffusers" else None, "loss": own.get("loss")}
+        wanted = {"layers": 2, "seq": 16, "image": 128 if place == "diffusers" else None, "loss": "features"}
         name += "".join(f",{key}={value}" for key, value in wanted.items() if key in defaults and value)
     found = models.find(library, place, name)
     torch.manual_seed(0)

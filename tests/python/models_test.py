@@ -98,7 +98,8 @@ def warm():
 
 @pytest.mark.parametrize("place", ["hf", pytest.param("diffusers", marks=pytest.mark.skipif(not has("diffusers"), reason="no diffusers"))])
 def test_parameters_are_the_published_number(place, tmp_path):
-    assert child("count", place, folder=tmp_path) == {name: {"parameters": one["parameters"]} for name, one in CONFIGURATIONS[place].items()}
+    expected = {name: {"parameters": one["parameters"], "form": one.get("form")} for name, one in CONFIGURATIONS[place].items()}
+    assert child("count", place, folder=tmp_path) == expected
 
 
 def test_each_is_trained_for_a_step(tmp_path):
@@ -221,7 +222,9 @@ def test_a_library_that_is_missing_or_too_old_is_one_sentence(tmp_path):
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}/old:{PACKAGE}" exec "{PYTHON}" "$@"\n')
     python.chmod(0o755)
     (tmp_path / "old/timm").mkdir(parents=True)
-    (tmp_path / "old/timm/__init__.py").write_text("__version__ = '0.9.16'\n")
+    (tmp_path / "old/timm/__init__.py").touch()
+    (tmp_path / "old/timm-0.9.16.dist-info").mkdir()
+    (tmp_path / "old/timm-0.9.16.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: timm\nVersion: 0.9.16\n")
     refused(python, tmp_path, "timm:resnet18", says="timm: timm 0.9.16 is too old; it takes 1.0 or newer (pip install -U timm)")
     if not has("diffusers"):
         refused(python, tmp_path, "diffusers:sdxl", says=f"diffusers: {Path(PYTHON).with_name('python')} has no diffusers: install it there (pip install diffusers)")

@@ -9,6 +9,7 @@ file here with:
 
 import difflib
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import json
@@ -53,7 +54,10 @@ def load(place: str) -> ModuleType:
     os.environ["HF_HUB_OFFLINE"] = "1"  # read as the library is imported
     if importlib.util.find_spec(package) is None:
         raise Refused(f"{place}: {sys.executable} has no {package}: install it there (pip install {package})")
-    version = str(importlib.import_module(package).__version__)
+    try:
+        version = importlib.metadata.version(package)  # without importing it, which takes seconds
+    except importlib.metadata.PackageNotFoundError:
+        version = str(importlib.import_module(package).__version__)
     if _numbers(version) < _numbers(oldest):
         raise Refused(f"{place}: {package} {version} is too old; it takes {oldest} or newer (pip install -U {package})")
     return importlib.import_module(f"{__name__}.{place}")
