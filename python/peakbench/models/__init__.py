@@ -166,8 +166,8 @@ def configuration(place: str, name: str, cached: Tuple[str, ...]) -> Dict[str, A
 def unknown(place: str, name: str, known: List[str], otherwise: str = "") -> Refused:
     """There is no such name: with the nearest, or where to find them."""
     close = difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f'did you mean "{close[0]}"?' if close else f"see `peakbench list models --library {place}`" + (f", {otherwise}" if otherwise else "")
-    return Refused(f'{place} has no model "{name}"; {hint}')
+    listed_by = f"see `peakbench list models --library {place}`" + (f", {otherwise}" if otherwise else "")
+    return Refused(f'{place} has no model "{name}"; ' + (f'did you mean "{close[0]}"?' if close else listed_by))
 
 
 def _read(place: str, file: Path) -> Dict[str, Any]:
@@ -198,7 +198,10 @@ def _in_cache(place: str, name: str, files: Tuple[str, ...]) -> Path:
 
 
 def listed(place: str) -> List[Dict[str, Any]]:
-    """For `peakbench list models --library`: name, parameters and source of each, None where unknown. Refused where there is no such library."""
+    """For `peakbench list models --library`: name, parameters and source of each, None where unknown.
+
+    Refused where there is no such library.
+    """
     if place not in LIBRARIES:
         raise Refused(f'there is no library "{place}"{_objects.nearest(place, list(LIBRARIES))}')
     known = bundled(place)

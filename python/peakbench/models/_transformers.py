@@ -65,7 +65,8 @@ def _speech(config: Any, sizes: _Sizes) -> Batch:
     return {"input_features": sound, "labels": _tokens(config, sizes)}
 
 
-# What transformers calls the table of a form's classes, and the batch. A configuration that names no class is of the first form that has one.
+# What transformers calls the table of a form's classes, and the batch.
+# A configuration that names no class is of the first form that has one.
 _FORMS: Dict[str, Tuple[str, Callable[[Any, _Sizes], Batch]]] = {
     "SpeechSeq2Seq": ("SPEECH_SEQ_2_SEQ", _speech),
     "Seq2SeqLM": ("SEQ_TO_SEQ_CAUSAL_LM", _language),

@@ -92,7 +92,8 @@ def model(name: str) -> Model:
     if not isinstance(kind, str):
         raise Refused(f"diffusers: {name} is no configuration of a model of diffusers: it has no _class_name")
     if not hasattr(diffusers, kind):
-        raise Refused(f"diffusers: {name}: diffusers {diffusers.__version__} has no class {kind}; a newer release may (pip install -U diffusers)")
+        newer = "a newer release may (pip install -U diffusers)"
+        raise Refused(f"diffusers: {name}: diffusers {diffusers.__version__} has no class {kind}; {newer}")
     if kind not in _KINDS:
         raise Refused(f"diffusers: {name}: no batch is known for {kind}; known are {', '.join(_KINDS)}")
     batch_of, seq, pixels = _KINDS[kind]

@@ -1,4 +1,6 @@
-"""``torchvision:NAME``: models of torchvision (https://docs.pytorch.org/vision/stable/models.html), with the losses of its training scripts.
+"""``torchvision:NAME``: models of torchvision, with the losses of its training scripts.
+
+https://docs.pytorch.org/vision/stable/models.html
 
 Classifiers of images and videos: cross entropy, with that of the auxiliary classifiers where a model has them. Segmentation: cross entropy
 of each pixel. Detection: the sum of the losses that the model returns.
