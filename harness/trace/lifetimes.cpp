@@ -216,34 +216,73 @@ class Categories {
     note_captures();
   }
 
-  Category decide(const Lifetime& lifetime) {
-    const auto& event = trace_.events[lifetime.first];
-    const auto phase_end = end_of_phase(lifetime.first);
-    if (is_of_graph(lifetime, event)) return Category::kGraphPool;
-    // What a program makes before it calls a model, and lets go within the step: its batch.
-    if (event.phase == Phase::kData && lifetime.last > phase_end) {
-      const bool lets_go =
-          lifetime.last < trace_.events.size() && lifetime.last < next_step_after(event.step);
-      if (!lets_go) return Category::kKept;
-      return is_of_evaluation(lifetime) ? Category::kActivation : Category::kInput;
-    }
-    if (lifetime.first < steps_begin_ && lifetime.last >= steps_begin_) return Category::kKept;
-    if (lifetime.last >= next_step_after(event.step)) return Category::kKept;
-    if (event.in_recompute)
-      return lifetime.last > recompute_end_.at(event.recompute) ? Category::kRecomputedActivation
-                                                                : Category::kTemporary;
-    const bool in_forward = event.phase == Phase::kForward && event.step != kNone;
-    if ((in_forward || event.phase == Phase::kEvaluation) &&
-        lifetime.last > end_of_forward(lifetime.first, phase_end))
-      return Category::kActivation;
-    // What a call leaves: its outputs, and the graph that was recorded for them.
-    if ((event.phase == Phase::kEvaluation || event.phase == Phase::kGeneration) &&
-        lifetime.last > phase_end)
-      return Category::kActivation;
+  // The first rule that applies decides (docs/explanation/categories.md has them in words).
+  Category decide(const Lifetime& lifetime) const {
+    const Allocation made{lifetime, trace_.events[lifetime.first], end_of_phase(lifetime.first)};
+    for (const auto& rule : kRules)
+      if ((this->*rule.applies)(made)) return rule.category;
     return Category::kTemporary;
   }
 
  private:
+  struct Allocation {
+    const Lifetime& lifetime;
+    const Event& event;
+    std::uint64_t phase_end;  // the last event of its phase
+
+    bool is_in(Phase phase) const { return event.phase == phase; }
+    bool is_in_call() const { return is_in(Phase::kEvaluation) || is_in(Phase::kGeneration); }
+    bool outlives_phase() const { return lifetime.last > phase_end; }
+  };
+
+  bool is_in_graph(const Allocation& made) const { return is_of_graph(made.lifetime, made.event); }
+  // What a program makes before it calls a model, and needs there.
+  bool is_data(const Allocation& made) const {
+    return made.is_in(Phase::kData) && made.outlives_phase();
+  }
+  bool is_kept_data(const Allocation& made) const {
+    return is_data(made) && (made.lifetime.last == trace_.events.size() || outlives_step(made));
+  }
+  bool is_loss_of_evaluation(const Allocation& made) const {
+    return is_data(made) && is_of_evaluation(made.lifetime);
+  }
+  bool is_of_build(const Allocation& made) const {
+    return made.lifetime.first < steps_begin_ && made.lifetime.last >= steps_begin_;
+  }
+  bool outlives_step(const Allocation& made) const {
+    return made.lifetime.last >= next_step_after(made.event.step);
+  }
+  bool outlives_recomputation(const Allocation& made) const {
+    return is_recomputed(made) && made.lifetime.last > recompute_end_.at(made.event.recompute);
+  }
+  bool is_recomputed(const Allocation& made) const { return made.event.in_recompute; }
+  bool outlives_forward(const Allocation& made) const {
+    const bool in_forward = made.is_in(Phase::kForward) && made.event.step != kNone;
+    return (in_forward || made.is_in(Phase::kEvaluation)) &&
+           made.lifetime.last > end_of_forward(made.lifetime.first, made.phase_end);
+  }
+  // What a call leaves: its outputs, and the graph that was recorded for them.
+  bool outlives_call(const Allocation& made) const {
+    return made.is_in_call() && made.outlives_phase();
+  }
+
+  struct Rule {
+    bool (Categories::*applies)(const Allocation&) const;
+    Category category;
+  };
+  static constexpr auto kRules = std::to_array<Rule>({
+      {&Categories::is_in_graph, Category::kGraphPool},
+      {&Categories::is_kept_data, Category::kKept},
+      {&Categories::is_loss_of_evaluation, Category::kActivation},
+      {&Categories::is_data, Category::kInput},
+      {&Categories::is_of_build, Category::kKept},
+      {&Categories::outlives_step, Category::kKept},
+      {&Categories::outlives_recomputation, Category::kRecomputedActivation},
+      {&Categories::is_recomputed, Category::kTemporary},
+      {&Categories::outlives_forward, Category::kActivation},
+      {&Categories::outlives_call, Category::kActivation},
+  });
+
   // Captures do not nest: CUDA has one at a time.
   void note_captures() {
     std::optional<std::uint64_t> begun;

@@ -45,23 +45,19 @@ struct Lifetime {
   std::int32_t name = kNone;                 // index in Trace::names
 };
 
-// Pairs allocs with frees by (space, address), in order of `first`. A name wins, the first one
-// given; else graph_pool = allocated from a private pool while a CUDA graph was captured and alive
-// at the capture's end; else kept = allocated before the first step and alive when the steps begin
-// (where there are none: at the end), or alive when a later step begins; else recomputed_activation
-// = allocated in a recomputation and alive at its end; else activation = allocated in forward and
-// alive at the end of that forward, or where memory ran out in it; the rest temporary. Of a program
-// also: input = made in the phase data, alive behind it and freed within the step; kept = made
-// there and alive longer, and in the last step, which nothing outlives, what has the stack of such
-// a one; activation = allocated in a call of evaluation or generation and alive at its end, or made
-// behind such a call (a loss) and alive behind the next one and what follows that, or as large as
-// two outputs of such calls that are alive then (torch.cat). In traces that
-// do not name workspaces, one is, before all but the first kind of kept, what a `cuda` space has
-// from the forward or backward of a step and was never freed (not in a step that ended out of
-// memory: nothing had its chance there). A trace ended out of memory where no allocation follows
-// the last failure. Nothing is made of address 0 (an allocation of no bytes). Throws TraceError on
-// a free without an alloc, an address used twice, a block smaller than what was asked for, and a
-// name, space, module or operator that is not there.
+// Pairs allocations with frees by (space, address), in order of `first`, and decides the category
+// of each:
+//
+// 1. The first name that it was given decides.
+// 2. Else the first rule of the table in lifetimes.cpp that applies to its lifetime decides.
+// 3. In programs, allocations of one stack are alike: the last of a list that grew is kept, as
+// those
+//    before it; the last losses of an evaluation are activations, as are outputs that were joined.
+//
+// A trace ended out of memory if no allocation follows the last failure. An allocation of no bytes
+// (address 0) is left out. Throws TraceError on a free without an allocation, an address that is
+// used twice, a block smaller than what was asked for, and a name, space, module or operator that
+// is not there.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
 }  // namespace peakbench::trace
