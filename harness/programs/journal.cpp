@@ -108,37 +108,39 @@ class Reader {
     marks_.push_back({.event = trace_.events.size(),
                       .mark = mark,
                       .thread = record.thread,
-                      .value = record.a,
-                      .call = record.b});
+                      .value = record.mark.value,
+                      .call = record.mark.call});
     if (mark == recording::Mark::kBackwardBegins) ranges_.begin_backward(record.thread);
     if (mark == recording::Mark::kBackwardEnds) ranges_.end_backward(record.thread);
   }
 
   CopyMark copy_of(const Record& record, recording::Mark mark) const {
-    if (record.a < 0 || record.a >= recording::kCopyCount) fail("it has a copy of no kind");
-    const auto source = live_.find(record.address);
+    const auto& [copy, call, storage] = record.mark;
+    if (copy < 0 || copy >= recording::kCopyCount) fail("it has a copy of no kind");
+    const auto source = live_.find(storage);
     return {.event = trace_.events.size(),
             .ends = mark == recording::Mark::kCopyEnds,
             .thread = record.thread,
-            .copy = static_cast<recording::Copy>(record.a),
+            .copy = static_cast<recording::Copy>(copy),
             .source = source == live_.end() ? std::nullopt : std::optional(source->second)};
   }
 
   // Until the allocation for it comes.
   void take_joined(const Record& record) {
     auto& sources = joining_[record.thread];
-    if (record.a == 0) sources.clear();
-    if (const auto source = live_.find(record.address); source != live_.end())
+    if (record.mark.value == 0) sources.clear();
+    if (const auto source = live_.find(record.mark.storage); source != live_.end())
       sources.push_back(source->second);
   }
 
   void take_range(const Record& record) {
     if (record.kind >= recording::kRangeSourceCount) fail("it has a range of nobody");
-    if (record.a == trace::kNone) return ranges_.end(record.address);
-    const auto& name = text(record.a);
+    const auto& range = record.range;
+    if (range.name == trace::kNone) return ranges_.end(range.number);
+    const auto& name = text(range.name);
     if (is_named_by_program(trace_, static_cast<recording::RangeSource>(record.kind), name,
-                            frame(record.b)))
-      ranges_.begin(record.thread, record.address, name);
+                            frame(range.stack)))
+      ranges_.begin(record.thread, range.number, name);
   }
 
   // Of a stack, or trace::kNone.
@@ -149,9 +151,9 @@ class Reader {
   }
 
   void take_text(const Record& head) {
-    const auto size = static_cast<std::size_t>(head.b);
-    if (head.b < 0 || size > recording::kLongestText ||
-        head.a != static_cast<std::int32_t>(texts_.size()))
+    const auto size = static_cast<std::size_t>(head.text.bytes);
+    if (head.text.bytes < 0 || size > recording::kLongestText ||
+        head.text.number != static_cast<std::int32_t>(texts_.size()))
       fail("it has a lost text");
     std::string text;
     while (text.size() < size) {
@@ -173,19 +175,18 @@ class Reader {
 
   void take_space(const Record& record) {
     if (record.space != static_cast<std::int16_t>(trace_.spaces.size())) fail("it lacks a space");
-    trace_.spaces.push_back(text(record.a));
+    trace_.spaces.push_back(text(record.named_space.name));
     spaces_.emplace_back();
   }
 
   void take_frame(const Record& record) {
-    if (record.a != static_cast<std::int32_t>(trace_.frames.size())) fail("it lacks a frame");
-    const auto file = static_cast<std::int64_t>(record.address);
+    const auto& [number, parent, file, function, line] = record.frame;
+    if (number != static_cast<std::int32_t>(trace_.frames.size())) fail("it lacks a frame");
     trace_.frames.push_back(
-        {.parent = frame(record.b),
+        {.parent = frame(parent),
          .file = files_.index(static_cast<std::int32_t>(file), text(file)),
-         .function =
-             functions_.index(static_cast<std::int32_t>(record.requested), text(record.requested)),
-         .line = static_cast<std::int32_t>(std::clamp<std::int64_t>(record.block, 0, 1 << 30))});
+         .function = functions_.index(static_cast<std::int32_t>(function), text(function)),
+         .line = static_cast<std::int32_t>(std::clamp<std::int64_t>(line, 0, 1 << 30))});
   }
 
   // What is known of a space while its events go by.
@@ -224,31 +225,31 @@ class Reader {
 
   void take_event(const Record& record) {
     if (record.kind >= trace::kEventKindCount) fail("it has an event of no kind");
+    const auto& told = record.event;
     const bool failed = record.kind == static_cast<int>(EventKind::kOutOfMemory);
-    for (const auto bytes : {record.block, record.current}) check_size(bytes);
-    check_size(record.total, kMostCounted);
-    if (!failed) check_size(record.requested);  // else it may be anything
-    if (record.b < 0) fail("it has an event of no pool");
+    for (const auto bytes : {told.block_bytes, told.current_bytes}) check_size(bytes);
+    check_size(told.total_bytes, kMostCounted);
+    if (!failed) check_size(told.requested_bytes);  // else it may be anything
+    if (told.pool < 0) fail("it has an event of no pool");
     auto& space = space_of(record);
-    size_last(space, record.total);
+    size_last(space, told.total_bytes);
     trace::Event event;
     event.kind = static_cast<EventKind>(record.kind);
     event.space = record.space;
     event.thread = record.thread;
     event.range = ranges_.at(record.thread);
-    event.pool = record.b > 0 ? record.b - 1 : trace::kNone;
-    event.address = record.address;
-    event.module = word(modules_, record.a);
-    event.requested_bytes = std::max<std::int64_t>(record.requested, 0);
-    event.block_bytes = std::max<std::int64_t>(record.block, 0);
-    if (reading_.has_times)
-      event.time_ns = std::clamp<std::int64_t>(record.stream_or_time, 0, kLatestNs);
+    event.pool = told.pool > 0 ? told.pool - 1 : trace::kNone;
+    event.address = told.address;
+    event.module = word(modules_, told.module);
+    event.requested_bytes = std::max<std::int64_t>(told.requested_bytes, 0);
+    event.block_bytes = std::max<std::int64_t>(told.block_bytes, 0);
+    if (reading_.has_times) event.time_ns = std::clamp<std::int64_t>(told.time_ns, 0, kLatestNs);
     const auto number = trace_.events.size();
     switch (event.kind) {
       case EventKind::kAlloc:
-        if (record.block < 0) {
+        if (told.block_bytes < 0) {
           space.unsized = number;
-          space.total_before = record.total;
+          space.total_before = told.total_bytes;
           event.block_bytes = event.requested_bytes;  // until it is known
         } else {
           if (event.block_bytes < event.requested_bytes) fail("it has a block that is too small");
@@ -267,7 +268,7 @@ class Reader {
       default:
         event.block_bytes = event.requested_bytes;
     }
-    if (record.current >= 0 && record.current != space.allocated) ++journal_.disagreements;
+    if (told.current_bytes >= 0 && told.current_bytes != space.allocated) ++journal_.disagreements;
     trace_.events.push_back(event);
   }
 
@@ -298,9 +299,9 @@ class Reader {
   }
 
   void take_where(const Record& record) {
-    const auto op = word(operators_, record.b);
-    const auto module = word(modules_, record.requested);
-    const auto stack = frame(record.a), hook = frame(record.block);
+    const auto op = word(operators_, record.where.op);
+    const auto module = word(modules_, record.where.module);
+    const auto stack = frame(record.where.stack), hook = frame(record.where.hook);
     auto& events = unplaced_[record.thread];
     for (const auto number : events) {
       auto& event = trace_.events[number];
@@ -321,32 +322,36 @@ class Reader {
 
   void take_name(const Record& record) {
     if (record.kind >= trace::kRoleCount) fail("it has a name of no role");
-    const auto found = live_.find(record.address);
+    const auto& told = record.name;
+    const auto found = live_.find(told.address);
     if (found == live_.end()) return;
     const auto role = static_cast<trace::Role>(record.kind);
     if (role == trace::Role::kCommunication) {  // the weakest of names: decided at the end
       communicated_.push_back(
-          {found->second, trace_.events.size(), text(record.b), text(record.requested)});
+          {found->second, trace_.events.size(), text(told.shape), text(told.dtype)});
       return;
     }
     auto& names = names_[found->second];
     for (const auto index : names) {
       auto& known = trace_.names[index];
       if (known.role != role) continue;
-      if (known.name.empty()) known.name = text(record.a);
+      if (known.name.empty()) known.name = text(told.name);
       return;
     }
     names.push_back(trace_.names.size());
     trace_.names.push_back(
-        {found->second, role, text(record.a), text(record.b), text(record.requested)});
+        {found->second, role, text(told.name), text(told.shape), text(told.dtype)});
   }
 
   void take_final(const Record& record) {
-    for (const auto bytes : {record.requested, record.block, record.current}) check_size(bytes);
-    check_size(record.total, kMostCounted);
+    const auto& told = record.final;
+    for (const auto bytes :
+         {told.peak_allocated_bytes, told.peak_reserved_bytes, told.current_bytes})
+      check_size(bytes);
+    check_size(told.total_bytes, kMostCounted);
     auto& space = space_of(record);
-    size_last(space, record.total);
-    if (record.current != space.allocated) ++journal_.disagreements;
+    size_last(space, told.total_bytes);
+    if (told.current_bytes != space.allocated) ++journal_.disagreements;
   }
 
   void finish() {

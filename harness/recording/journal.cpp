@@ -106,8 +106,7 @@ std::int32_t JournalWriter::text(std::string_view text) {
   if (!is_new) return found->second;
   Record head{};
   head.tag = Tag::kText;
-  head.a = found->second;
-  head.b = static_cast<std::int32_t>(text.size());
+  head.text = {found->second, static_cast<std::int32_t>(text.size())};
   add_locked(head);
   for (std::size_t at = 0; at < text.size(); at += sizeof(Record)) {
     Record piece{};
@@ -124,11 +123,7 @@ std::int32_t JournalWriter::frame(std::int32_t parent, std::int32_t file, std::i
   const std::lock_guard lock(mutex_);
   Record record{};
   record.tag = Tag::kFrame;
-  record.a = frames_;
-  record.b = parent;
-  record.address = static_cast<std::uint64_t>(file);
-  record.requested = function;
-  record.block = line;
+  record.frame = {frames_, parent, file, function, line};
   add_locked(record);
   return frames_++;
 }

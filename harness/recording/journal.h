@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -53,24 +54,18 @@ struct Header {
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 
+// Which record it is; the struct of the same name has its fields. Numbers of texts, frames and
+// calls are those of the records that made them; -1: none.
 enum class Tag : std::uint8_t {
-  kText,   // a: its number, b: its length; the text follows, padded to whole records
-  kSpace,  // space, a: text
-  kFrame,  // a: its number, b: its parent or -1, address: text of the file, requested: of the
-           // function, block: the line
-  kEvent,  // kind: trace::EventKind; a: module or -1; b: private pool, from 1, or 0; requested:
-           // bytes; block: bytes of the block or -1; total: handed out since the beginning,
-           // current: allocated now, both before an allocation and after a free, or -1
-  kWhere,  // of this thread's allocations since its last one: a: stack or -1, b: text of the
-           // operator or -1, requested: module or -1, block: stack of what Python runs within
-           // backward or -1
-  kMark,   // kind: Mark; a: its value; b: the call that begins or ends, from 1; address: of
-           // kCopyBegins, the storage that is copied; of kJoins, one that is joined
-  kRange,  // kind: RangeSource; address: its number; a: text of its name, b: stack or -1; one that
-           // ends: a: -1
-  kName,   // kind: trace::Role; address; a: text of the name, b: of the shape, requested: of the
-           // dtype
-  kFinal,  // space, total, current; requested, block: peaks allocated and reserved, PyTorch's own
+  kText,
+  kSpace,
+  kFrame,
+  kEvent,
+  kWhere,
+  kMark,
+  kRange,
+  kName,
+  kFinal
 };
 
 // What a program does, as its thread does it.
@@ -78,10 +73,10 @@ enum class Mark : std::uint8_t {
   kForwardBegins,  // a model is called by nobody else's forward: in training
   kEvaluationBegins,
   kGenerationBegins,
-  kCallEnds,  // a: 1 where autograd recorded a graph in it
+  kCallEnds,  // value: 1 where autograd recorded a graph in it
   kBackwardBegins,
   kBackwardEnds,
-  kUpdateBegins,  // a: which optimizer
+  kUpdateBegins,  // value: which optimizer
   kUpdateEnds,
   kSaveBegins,
   kSaveEnds,
@@ -89,10 +84,10 @@ enum class Mark : std::uint8_t {
   kRecomputationEnds,
   kCaptureBegins,  // of a CUDA graph
   kCaptureEnds,
-  kDifferentiates,  // b: a backward runs a node that this call recorded
-  kCopyBegins,      // to another floating-point dtype; a: Copy
+  kDifferentiates,  // call: a backward runs a node that this call recorded
+  kCopyBegins,      // to another floating-point dtype; value: Copy
   kCopyEnds,
-  kJoins,  // torch.cat is called; a: 0 for the first storage that is told of it, 1 for another
+  kJoins,  // torch.cat is called; value: 0 for the first storage that is told of it, 1 for another
 };
 inline constexpr int kMarkCount = 18;
 
@@ -105,16 +100,76 @@ inline constexpr int kCopyCount = 2;
 enum class RangeSource : std::uint8_t { kRecordFunction, kNvtx, kPhase };
 inline constexpr int kRangeSourceCount = 3;
 
+// A text that others name by its number. It follows, padded to whole records.
+struct TextRecord {
+  std::int32_t number, bytes;
+};
+// An allocator's address space, which the record's `space` numbers.
+struct SpaceRecord {
+  std::int32_t name;  // text
+};
+struct FrameRecord {
+  std::int32_t number, parent;
+  std::int64_t file, function, line;  // text, text, number of the line
+};
+// `kind`: trace::EventKind.
+struct EventRecord {
+  std::int32_t module;  // text
+  std::int32_t pool;    // private pool, from 1, or 0
+  std::uint64_t address;
+  std::int64_t requested_bytes;
+  std::int64_t block_bytes;  // -1: not known yet
+  std::int64_t total_bytes,
+      current_bytes;     // handed out since the beginning, and allocated now, both
+                         // before an allocation and after a free; -1: not known
+  std::int64_t time_ns;  // since the beginning, if events have times
+};
+// Of this thread's allocations since its last one.
+struct WhereRecord {
+  std::int32_t stack, op;  // frame, text
+  std::int64_t module;     // text
+  std::int64_t hook;       // frame: of what Python runs within backward
+};
+// `kind`: Mark.
+struct MarkRecord {
+  std::int32_t value;
+  std::int32_t call;      // that begins or ends, from 1
+  std::uint64_t storage;  // of kCopyBegins, what is copied; of kJoins, one that is joined
+};
+// `kind`: RangeSource.
+struct RangeRecord {
+  std::int32_t name, stack;  // text, frame; of one that ends, the name is -1
+  std::uint64_t number;
+};
+// `kind`: trace::Role.
+struct NameRecord {
+  std::int32_t name, shape;  // texts
+  std::uint64_t address;
+  std::int64_t dtype;  // text
+};
+// PyTorch's own counts at the end of the program.
+struct FinalRecord {
+  std::int64_t total_bytes, current_bytes, peak_allocated_bytes, peak_reserved_bytes;
+};
+
+// python/peakbench/_journal.py reads them, too.
 struct Record {
   Tag tag;
   std::uint8_t kind;
   std::int16_t space;
   std::int32_t thread;
-  std::int32_t a, b;
-  std::uint64_t address;
-  std::int64_t requested, block;
-  std::int64_t total, current;
-  std::int64_t stream_or_time;  // kEvent with times: nanoseconds since the beginning; else a stream
+  union {
+    std::byte bytes[56];
+    TextRecord text;
+    SpaceRecord named_space;
+    FrameRecord frame;
+    EventRecord event;
+    WhereRecord where;
+    MarkRecord mark;
+    RangeRecord range;
+    NameRecord name;
+    FinalRecord final;
+  };
 };
 static_assert(sizeof(Record) == 64);
 

@@ -106,7 +106,7 @@ void Tracer::join_group(std::int32_t rank, std::int32_t ranks) {
 int Tracer::add_space(const std::string& name) {
   auto record = of(Tag::kSpace);
   record.space = static_cast<std::int16_t>(spaces_);
-  record.a = journal_.text(name);
+  record.named_space.name = journal_.text(name);
   journal_.add(record);
   return spaces_++;
 }
@@ -114,8 +114,8 @@ int Tracer::add_space(const std::string& name) {
 void Tracer::add_event(Record& record, trace::EventKind kind, int space) {
   record.kind = static_cast<std::uint8_t>(kind);
   record.space = static_cast<std::int16_t>(space);
-  record.a = current_module();
-  if (with_times_) record.stream_or_time = now_ns() - start_ns_;
+  record.event.module = current_module();
+  if (with_times_) record.event.time_ns = now_ns() - start_ns_;
   journal_.add(record);
   if (kind != trace::EventKind::kAlloc && kind != trace::EventKind::kOutOfMemory) return;
   place.unplaced = true;
@@ -130,10 +130,7 @@ void Tracer::allocated(int space, std::uint64_t address, std::int64_t requested_
                        std::int64_t block_bytes, std::int64_t) {
   journal_.mark_forked();
   auto record = of(Tag::kEvent);
-  record.address = address;
-  record.requested = requested_bytes;
-  record.block = block_bytes;
-  record.total = record.current = -1;
+  record.event = {-1, 0, address, requested_bytes, block_bytes, -1, -1, 0};
   add_event(record, trace::EventKind::kAlloc, space);
 }
 
@@ -144,12 +141,9 @@ void Tracer::freed(int space, std::uint64_t address) {
   event(trace::EventKind::kFree, space, address, 0, 0);
 }
 void Tracer::event(trace::EventKind kind, int space, std::uint64_t address, std::int64_t bytes,
-                   std::int64_t stream) {
+                   std::int64_t) {
   auto record = of(Tag::kEvent);
-  record.address = address;
-  record.requested = record.block = bytes;
-  record.total = record.current = -1;
-  record.stream_or_time = stream;
+  record.event = {-1, 0, address, bytes, bytes, -1, -1, 0};
   add_event(record, kind, space);
 }
 
@@ -157,17 +151,13 @@ void Tracer::event(trace::EventKind kind, int space, std::uint64_t address, std:
 // allocation before it counts it, under its lock.
 void Tracer::on_cuda(const recording::AllocatorEvent& event) {
   if (!is_recording()) return;
-  auto record = of(Tag::kEvent);
-  record.address = event.address;
-  record.requested = event.bytes;
-  record.block = -1;
   const auto stats = allocator::getDeviceStats(static_cast<c10::DeviceIndex>(event.device));
-  record.total = stats.allocated_bytes[kAll].allocated;
-  record.current = stats.allocated_bytes[kAll].current;
-  record.stream_or_time = event.stream;
+  const auto& counted = stats.allocated_bytes[kAll];
+  auto record = of(Tag::kEvent);
+  record.event = {-1, 0, event.address, event.bytes, -1, counted.allocated, counted.current, 0};
   if (event.pool != decltype(event.pool){}) {
     const std::lock_guard lock(pools_mutex_);
-    record.b = pools_.try_emplace(event.pool, pools_.size() + 1).first->second;
+    record.event.pool = pools_.try_emplace(event.pool, pools_.size() + 1).first->second;
   }
   add_event(record, event.kind, first_cuda_ + event.device);
 }
@@ -201,10 +191,9 @@ void Tracer::count_cuda() {
     const auto stats = allocator::getDeviceStats(static_cast<c10::DeviceIndex>(i));
     auto record = of(Tag::kFinal);
     record.space = static_cast<std::int16_t>(first_cuda_ + i);
-    record.total = stats.allocated_bytes[kAll].allocated;
-    record.current = stats.allocated_bytes[kAll].current;
-    record.requested = stats.allocated_bytes[kAll].peak;
-    record.block = stats.reserved_bytes[kAll].peak;
+    const auto& allocated = stats.allocated_bytes[kAll];
+    record.final = {allocated.allocated, allocated.current, allocated.peak,
+                    stats.reserved_bytes[kAll].peak};
     journal_.add(record);
   }
 }
@@ -230,15 +219,15 @@ void Tracer::exit_module() {
 void Tracer::mark(Mark mark, std::int32_t value) {
   auto record = of(Tag::kMark);
   record.kind = static_cast<std::uint8_t>(mark);
-  record.a = value;
+  record.mark.value = value;
   if (mark == Mark::kForwardBegins || mark == Mark::kEvaluationBegins ||
       mark == Mark::kGenerationBegins) {
     place.call = ++calls_;
     place.sequence = at::sequence_number::peek();
   }
-  record.b = place.call;
+  record.mark.call = place.call;
   if (mark == Mark::kCallEnds) {
-    record.a = at::sequence_number::peek() > place.sequence ? 1 : 0;
+    record.mark.value = at::sequence_number::peek() > place.sequence ? 1 : 0;
     place.call = 0;
   }
   journal_.add(record);
@@ -247,23 +236,23 @@ void Tracer::mark(Mark mark, std::int32_t value) {
 void Tracer::mark_differentiated(std::int32_t call) {
   auto record = of(Tag::kMark);
   record.kind = static_cast<std::uint8_t>(Mark::kDifferentiates);
-  record.b = call;
+  record.mark.call = call;
   journal_.add(record);
 }
 
 void Tracer::mark_copy(Copy copy, std::uint64_t storage) {
   auto record = of(Tag::kMark);
   record.kind = static_cast<std::uint8_t>(Mark::kCopyBegins);
-  record.a = static_cast<std::int32_t>(copy);
-  record.address = storage;
+  record.mark.value = static_cast<std::int32_t>(copy);
+  record.mark.storage = storage;
   journal_.add(record);
 }
 
 void Tracer::mark_joined(bool is_first, std::uint64_t storage) {
   auto record = of(Tag::kMark);
   record.kind = static_cast<std::uint8_t>(Mark::kJoins);
-  record.a = is_first ? 0 : 1;
-  record.address = storage;
+  record.mark.value = is_first ? 0 : 1;
+  record.mark.storage = storage;
   journal_.add(record);
 }
 
@@ -271,18 +260,15 @@ std::uint64_t Tracer::begin_range(std::int32_t name, RangeSource source) {
   if (!is_recording()) return 0;
   auto record = of(Tag::kRange);
   record.kind = static_cast<std::uint8_t>(source);
-  record.address = ++ranges_;
-  record.a = name;
-  record.b = python_stack(journal_);
+  record.range = {name, python_stack(journal_), ++ranges_};
   journal_.add(record);
-  return record.address;
+  return record.range.number;
 }
 
 void Tracer::end_range(std::uint64_t number) {
   if (number == 0) return;
   auto record = of(Tag::kRange);
-  record.address = number;
-  record.a = -1;
+  record.range = {.name = -1, .stack = -1, .number = number};
   journal_.add(record);
 }
 
@@ -291,10 +277,7 @@ void Tracer::name(std::uint64_t address, trace::Role role, std::int32_t name, st
   if (address == 0) return;
   auto record = of(Tag::kName);
   record.kind = static_cast<std::uint8_t>(role);
-  record.address = address;
-  record.a = name;
-  record.b = shape;
-  record.requested = dtype;
+  record.name = {name, shape, address, dtype};
   journal_.add(record);
 }
 
@@ -305,10 +288,7 @@ bool has_unplaced() { return place.unplaced; }
 void place_allocations(std::int32_t stack, std::int32_t op, std::int32_t module,
                        std::int32_t hook) {
   auto record = of(Tag::kWhere);
-  record.a = stack;
-  record.b = op;
-  record.requested = module;
-  record.block = hook;
+  record.where = {stack, op, module, hook};
   Tracer::one().journal().add(record);
   place.unplaced = false;
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import DefaultDict, Dict, Iterator, List, Optional, Tuple
 
-_RECORD = struct.Struct("<BBhiiiQqqqqq")
+_RECORD = struct.Struct("<BBhiiiQqqqqq")  # tag, kind, space, thread, and the fields of EventRecord
 _HEADER_BYTES = 4096
 _TEXT, _SPACE, _FRAME, _EVENT, _WHERE, _NAME = 0, 1, 2, 3, 4, 7  # Tag
 _ALLOC, _FREE, _FREE_REQUESTED = 0, 1, 2  # EventKind
@@ -119,8 +119,8 @@ class _Reader:
             elif tag == _WHERE:
                 for allocation in self.waiting.pop(record[3], ()):
                     allocation.stack = record[4]
-                    if record[7] >= 0:
-                        allocation.module = record[7]
+                    if record[6] >= 0:
+                        allocation.module = record[6]
             elif tag == _NAME and record[6] in self.live:
                 named = self.live[record[6]]
                 # The first name that it was given, but for what a collective was given: the weakest.

@@ -39,7 +39,7 @@ class JournalTest : public ::testing::Test {
     writer_.set_rank(3, recording::RankSource::kEnvironment);
     Record space{};
     space.tag = Tag::kSpace;
-    space.a = writer_.text("cuda:0");
+    space.named_space.name = writer_.text("cuda:0");
     writer_.add(space);
   }
   ~JournalTest() override { fs::remove_all(folder_); }
@@ -65,38 +65,26 @@ class JournalTest : public ::testing::Test {
     Record record{};
     record.tag = Tag::kEvent;
     record.kind = static_cast<std::uint8_t>(kind);
-    record.address = address;
-    record.requested = bytes;
-    record.block = -1;
-    record.total = total_;
-    record.current = current_;
-    record.a = module_;
-    record.b = pool_;
+    record.event = {module_, pool_, address, bytes, -1, total_, current_, 0};
     writer_.add(record);
   }
   void name(std::uint64_t address, trace::Role role, const char* name) {
     Record record{};
     record.tag = Tag::kName;
     record.kind = static_cast<std::uint8_t>(role);
-    record.address = address;
-    record.a = writer_.text(name);
-    record.b = writer_.text("[2]");
-    record.requested = writer_.text("float32");
+    record.name = {writer_.text(name), writer_.text("[2]"), address, writer_.text("float32")};
     writer_.add(record);
   }
   void range(const char* name, std::uint64_t number, std::int32_t stack) {
     Record record{};
     record.tag = Tag::kRange;
-    record.address = number;
-    record.a = writer_.text(name);
-    record.b = stack;
+    record.range = {writer_.text(name), stack, number};
     writer_.add(record);
   }
   void end_range(std::uint64_t number) {
     Record record{};
     record.tag = Tag::kRange;
-    record.address = number;
-    record.a = -1;
+    record.range = {-1, -1, number};
     writer_.add(record);
   }
   void mark(Mark what) {
@@ -108,19 +96,13 @@ class JournalTest : public ::testing::Test {
   void where(std::int32_t stack, const char* op) {
     Record record{};
     record.tag = Tag::kWhere;
-    record.a = stack;
-    record.b = writer_.text(op);
-    record.requested = -1;
-    record.block = -1;
+    record.where = {stack, writer_.text(op), -1, -1};
     writer_.add(record);
   }
   void final() {
     Record record{};
     record.tag = Tag::kFinal;
-    record.total = total_;
-    record.current = current_;
-    record.requested = 7000;
-    record.block = 8000;
+    record.final = {total_, current_, 7000, 8000};
     writer_.add(record);
     writer_.end();
   }
@@ -155,7 +137,7 @@ TEST_F(JournalTest, ABufferThatIsJoinedToItsLastStateHasAName) {
     Record record{};
     record.tag = Tag::kMark;
     record.kind = static_cast<std::uint8_t>(Mark::kJoins);
-    record.address = from;
+    record.mark.storage = from;
     writer_.add(record);
     alloc(to, static_cast<std::int64_t>(to), static_cast<std::int64_t>(to));
     where(stack, "aten::cat");
