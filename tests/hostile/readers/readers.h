@@ -9,7 +9,7 @@ namespace peakbench::hostile {
 
 struct Reader {
   const char* name;
-  // Throws only what the headers of the rooms document: ConfigError, RunFileError, PluginError,
+  // Throws only what the headers of the modules document: ConfigError, RunFileError, PluginError,
   // TraceError. Anything else is a defect.
   void (*read)(const std::string& path);
 };
