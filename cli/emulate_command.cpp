@@ -266,7 +266,8 @@ The first line shows whether the program fits the card, and the verdict: how far
 on. What fills the peak follows. --details adds the memory, reads and CUDA calls of each process. PyTorch's
 own allocator manages the memory. Kernels do nothing: small tensors with known inputs are computed on the
 host, and nothing is timed (docs/how-to/emulate.md). `peakbench list devices` lists the cards. `peakbench train.py`
-is short for `peakbench emulate -- python3 train.py`; `peakbench trace` writes a report.
+is short for `peakbench emulate -- PYTHON train.py`, with the Python of $PEAKBENCH_PYTHON, else of the environment
+that Peakbench is installed in, else python3. `peakbench trace` writes a report.
 Exit code: the program's, whether it fits or not; 128 + N if signal N ended it; 2 no program was given, or --json cannot be written.)";
 
 struct EmulateArguments {
@@ -287,7 +288,7 @@ void add_output_options(CLI::App& command, EmulateArguments& arguments) {
       ->type_name("[FILE]");
   command
       .add_option("--name", arguments.request.name,
-                  "Name of the program in comparisons (default: its script's name)")
+                  "Name of the program in comparisons (default: its script's file name)")
       ->type_name("NAME");
   auto* details = command.add_flag("-v,--details", arguments.details,
                                    "Also print every process, read, condition and context");

@@ -37,7 +37,7 @@ constexpr const char* kProgramFooter = R"(Examples:
   peakbench gate results/main results/change --junit gate.xml
 
 `peakbench COMMAND --help` shows the options and examples of a command. `peakbench train.py` is short
-for `peakbench emulate -- python3 train.py`: put options of `emulate` before the script.
+for `peakbench emulate train.py`: put options of `emulate` before the script.
 Exit codes: 0 done, whatever the outcomes of the cases; 1 internal error; 2 unusable input or
 environment, or every case conflicts; 3 no case ended ok; 4 gate: a regression; 5 gate: a case failed
 or is missing, check: a test failed; 130 interrupted, a report of what was measured is written; 141 the

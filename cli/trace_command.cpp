@@ -179,7 +179,7 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
       ->type_name("CARD");
   command
       ->add_option("--name", arguments->name,
-                   "Name of the program in comparisons (default: its script's name)")
+                   "Name of the program in comparisons (default: its script's file name)")
       ->type_name("NAME");
   command->add_option("--out", arguments->out, "Run folder (default: results/NAME)")
       ->type_name("DIR");
