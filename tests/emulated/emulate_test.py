@@ -278,7 +278,7 @@ class EmulateTest(unittest.TestCase):
                          ["taken 29", "refused 29", "taken 19"])
         line = self.said.splitlines()[1]
         self.assertRegex(line, r"^Ran out of memory of h100-80gb once and went on: asked for 50\.000 GiB \(\w+\) with 50\.000 GiB in use "
-                               r"\(process \d+\); peak 60\.000 GiB of 79\.179 GiB \(process \d+\), context \(0\.5 GiB\) not included; exact if")
+                               r"\(process \d+\); peak 60\.000 GiB of 79\.179 GiB \(process \d+\), context \(0\.521 GiB\) not included; exact if")
         self.assertIs(self.took["answer"]["out_of_memory"]["swallowed"], True)
         self.assertEqual(self.took["answer"]["peak_bytes"], 60 << 30)
         self.assertEqual([(card["index"], card["peak_used_bytes"]) for card in self.took["cards"]], [(0, 60 << 30)])

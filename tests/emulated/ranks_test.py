@@ -163,7 +163,7 @@ class RanksTest(unittest.TestCase):
             program.write_text(FOUR)
             self.emulate(*launcher, program, options=("--card", "h100-80gb,count=4"))
         lines = self.said.split("\nFits h100-80gb,count=4: ")[1].splitlines()
-        self.assertRegex(lines[0], r"^peak .*B of 79\.179 GiB \(rank \d\), context \(0\.5 GiB\) and NCCL's buffers not included; exact")
+        self.assertRegex(lines[0], r"^peak .*B of 79\.179 GiB \(rank \d\), context \(0\.521 GiB\) and NCCL's buffers not included; exact")
         head = next(i for i, line in enumerate(lines) if line.startswith("rank "))
         self.assertEqual([line.split()[0] for line in lines[head + 1 : head + 5]], ["0", "1", "2", "3"], self.said)
         self.assertLess(head, 20, self.said)
