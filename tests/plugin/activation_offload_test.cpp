@@ -1,9 +1,9 @@
 // Which saved tensors go, and what comes back. Bytes and order are held against stock PyTorch by
 // the parity tests.
+#include "activation_offload.h"
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-
-#include "activation_offload.h"
 
 namespace peakbench::activation_offload {
 namespace {

@@ -1,7 +1,8 @@
+#include "freeze.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "freeze.h"
 #include "peakbench/errors.h"
 
 namespace peakbench::freeze {

@@ -1,12 +1,13 @@
 // The fused loss against ATen's own: loss and gradients, whatever the size of a chunk. Its memory
 // is held against the same equations in Python by the parity tests.
+#include "linear_cross_entropy.h"
+
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "linear_cross_entropy.h"
 #include "worker/engine.h"
 
 namespace peakbench::linear_cross_entropy {

@@ -1,13 +1,13 @@
 // NF4: bytes by closed form, every value against a quantiser of plain loops, the error that the
 // codebook allows, and the product with its gradient.
+#include "qlora.h"
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <optional>
-
-#include "qlora.h"
 
 namespace peakbench::qlora {
 namespace {
