@@ -51,7 +51,7 @@ sys.path.insert(0, {str(LAB)!r})
 import mutation
 mutation.ROOT = pathlib.Path.cwd()
 mutation.EQUIVALENT = mutation.ROOT / "lab/equivalent_mutants.json"
-mutation.ROOMS = {{"toy": ("toy_test",)}}
+mutation.MODULES = {{"toy": ("toy_test",)}}
 sys.exit(mutation.main())
 """
 
