@@ -119,7 +119,7 @@ class _Reader:
             elif tag == _WHERE:
                 for allocation in self.waiting.pop(record[3], ()):
                     allocation.stack = record[4]
-                    if record[6] >= 0:
+                    if record[6] < 1 << 63:  # signed here: -1 is none
                         allocation.module = record[6]
             elif tag == _NAME and record[6] in self.live:
                 named = self.live[record[6]]

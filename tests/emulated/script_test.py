@@ -209,7 +209,7 @@ class Script(unittest.TestCase):
         for end in ("", ".json"):
             self.assertIn("memory: 1 the same", self.peakbench("compare", "a" + end, "b" + end).stdout)
             said = self.peakbench("compare", "a" + end, "c" + end).stdout
-            self.assertEqual(re.findall("train.py:[0-9]+.*", said), ["train.py:5; nothing before"])
+            self.assertEqual(re.findall("train.py:[0-9]+.*", said), ["train.py:5: nothing before, 0.004 GiB (4,194,304 bytes) now"])
         self.assertNotIn("what grew is not known", said)
         self.assertIn("at the peak, by category: +0.004 GiB", said)
         said = self.peakbench("advise", "a", "train.py", exit_code=2).stderr
