@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "cli/option_values.h"
 #include "cli/program_words.h"
+#include "cli/python_program.h"
 #include "emulator/host/card.h"
 #include "planning/programs.h"
 #include "programs/traced.h"
@@ -79,8 +80,14 @@ void check_for_program(const FitArguments& arguments) {
   refuse(arguments.steps.has_value(), "--steps");
   refuse(!arguments.cudnn.empty(), "--cudnn");
   refuse(!arguments.plugins.empty(), "--plugins");
+  refuse(!arguments.program.empty(), "--program");
   if (!arguments.largest.empty())
     throw ConfigError("--largest is for models of Peakbench; for a program: --vary NAME=1..64");
+}
+
+void check_for_python(const FitArguments& arguments) {
+  if (!arguments.cudnn.empty()) refuse_for_python("--cudnn", arguments.program);
+  if (!arguments.plugins.empty()) refuse_for_python("--plugins", arguments.program);
 }
 
 void check_lists(const FitArguments& arguments, Along along) {
@@ -91,8 +98,8 @@ void check_lists(const FitArguments& arguments, Along along) {
   };
   if (!arguments.vary.empty())
     throw ConfigError("--vary is for a program after --; for a model, use --largest");
-  if (arguments.second_guesses > 0)
-    throw ConfigError("--second-guess is for a program after --; leave it out");
+  if (arguments.second_guesses > 0 && arguments.program.empty())
+    throw ConfigError("--second-guess is for programs; leave it out");
   if (along == Along::kBatch && typed(arguments, Axis::kBatchSize)) refuse("--batch", "batch");
   if (along == Along::kSequence && typed(arguments, Axis::kSequenceLength)) refuse("--seq", "seq");
 }
@@ -108,6 +115,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
         option->description(
             "Batch size, in samples: check whether it fits (default: find the largest)");
     }
+  add_python_program(command, arguments.program);
   add_repeated(command, "--card", arguments.cards,
                "Emulated cards: a100-40gb,rtx-4090-24gb; all: find the smallest that fits", "CARD");
   add_repeated(command, "--budget", arguments.budgets,
@@ -192,17 +200,23 @@ planning::Request fit_request(const FitArguments& arguments, Along along) {
   planning::Request request;
   take_typed(arguments.cases, request);
   request.lists[Axis::kDevice] = devices_of(arguments);
-  if (request.lists[Axis::kModel].empty())
+  if (!arguments.program.empty()) {
+    check_for_python(arguments);
+    take_python_program(arguments.program, arguments.cases, request);
+    request.second_guesses = arguments.second_guesses;
+  } else if (request.lists[Axis::kModel].empty()) {
     throw ConfigError(
-        "no model was named: give --model NAME (`peakbench list models` shows them), or a program "
-        "after --");
+        "no model was named: give --model NAME (`peakbench list models` shows them), --program "
+        "PLACE:MODEL, or a program after --");
+  } else {
+    request.title = fmt::format("{}", fmt::join(request.lists[Axis::kModel], " and "));
+  }
   if (arguments.steps) request.steps = *arguments.steps;
   if (arguments.timeout_s) request.timeout_s = *arguments.timeout_s;
   request.assume = arguments.assume;
   if (!arguments.cudnn.empty()) request.device_options["cudnn"] = arguments.cudnn;
   request.repetitions = 0;
   request.ablation = false;
-  request.title = fmt::format("{}", fmt::join(request.lists[Axis::kModel], " and "));
   return request;
 }
 

@@ -16,6 +16,7 @@ namespace peakbench::cli {
 struct FitArguments {
   TypedLists cases;
   std::vector<std::string> cards, budgets, plugins, command;
+  std::string program;  // PLACE:MODEL
   std::string largest, vary, assume, cudnn, out, name;
   std::optional<std::int64_t> steps, timeout_s, jobs;
   std::int64_t check = 3, second_guesses = 0;

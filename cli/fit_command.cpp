@@ -15,6 +15,7 @@
 #include "cli/plugins.h"
 #include "cli/program_words.h"
 #include "cli/progress.h"
+#include "cli/python_program.h"
 #include "cli/trials.h"
 #include "cli/worker.h"
 #include "launch/devices.h"
@@ -40,6 +41,7 @@ constexpr const char* kFitFooter = R"(Examples:
   peakbench fit --model qwen2.5-0.5b --strategy baseline --strategy lora --budget 8GiB
   peakbench fit --model gpt2 --strategy baseline --card t4-16gb --batch 4 --largest seq
   peakbench fit --model vit-l-16 --strategy baseline --batch 16 --card all
+  peakbench fit --program hf:qwen2.5-7b --dtype bf16 --strategy lora+checkpointing --card rtx-4090-24gb
   peakbench fit --card rtx-4090-24gb --vary batch=1..64 -- python3 train.py --batch {batch}
 
 The largest value is found by running cases on emulated cards: the value shown ran, and the next one did
@@ -99,12 +101,20 @@ class FitCommand {
   void ask_of_model() {
     found_.along = along_of(arguments_);
     auto request = fit_request(arguments_, found_.along);
+    found_.title = request.title;
+    if (!request.programs.empty()) return ask_of_python(std::move(request));
     builds_ = builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card});
     is_to_propose_ = request.lists[Axis::kStrategy].empty();
-    found_.title = request.title;
     // Whatever is wrong is said before anything runs.
     plan_stacks(request, is_to_propose_ ? std::vector<std::string>{"baseline"}
                                         : request.lists[Axis::kStrategy]);
+  }
+
+  void ask_of_python(planning::Request request) {
+    builds_ = builds_for_programs(world_, request, {.devices = any_card});
+    ask_python(world_, request);
+    plan_ = planning::make_plan(request, builds_);
+    found_.cells = search::cells_of(plan_, found_.along, plugins());
   }
 
   void plan_stacks(planning::Request request, const std::vector<std::string>& stacks) {

@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "cli/option_values.h"
 #include "cli/program_words.h"
+#include "cli/python_program.h"
 #include "launch/devices.h"
 #include "records/device.h"
 
@@ -26,18 +27,6 @@ void add_suite(CLI::App& command, RunArguments& arguments) {
           "suite", arguments.suite,
           "Suite to run: a TOML file (docs/reference/suites.md) or the name of a bundled suite")
       ->type_name("SUITE");
-}
-
-void add_program(CLI::App& command, RunArguments& arguments) {
-  command
-      .add_option(
-          "--program", arguments.program,
-          "Model in Python: of an installed library (hf:, timm:, torchvision: or diffusers:NAME; "
-          "docs/how-to/models-by-name.md), or a function marked with @peakbench.model; --strategy "
-          "then names functions marked with @peakbench.strategy (default: all of the file; "
-          "docs/reference/python.md)")
-      ->type_name("PLACE:MODEL[,key=value]")
-      ->excludes("suite");
 }
 
 void add_case_options(CLI::App& command, RunArguments& arguments,
@@ -170,14 +159,7 @@ void complete_typed(planning::Request& request) {
 
 // What says how a plugin's case is made or timed is nothing that a function in Python would notice.
 void check_for_python(const RunArguments& arguments) {
-  const auto typed = [&](Axis axis) {
-    const auto found = arguments.cases.find(axis);
-    return found != arguments.cases.end() && !found->second.empty();
-  };
-  if (typed(Axis::kModel))
-    throw ConfigError("--model and --program both name a model; leave one of them out");
   const std::vector<std::pair<const char*, bool>> others{
-      {"--allocator", typed(Axis::kAllocator)},
       {"--warmup", arguments.warmup.has_value()},
       {"--repetitions", arguments.repetitions.has_value()},
       {"--threads", arguments.threads.has_value()},
@@ -186,52 +168,16 @@ void check_for_python(const RunArguments& arguments) {
       {"--deterministic", !arguments.deterministic.empty()},
       {"--plugins", !arguments.plugins.empty()}};
   for (const auto& [option, is_typed] : others)
-    if (is_typed)
-      throw ConfigError(
-          fmt::format("{} is for models of Peakbench; give the function of --program an option "
-                      "instead, and write it after a comma ({},key=value)",
-                      option, arguments.program));
+    if (is_typed) refuse_for_python(option, arguments.program);
 }
 
-// With each value of an axis that is an option of a model in Python: MODEL,dtype=bf16,seq=512.
-std::vector<std::string> with_options(const RunArguments& arguments, planning::Request& request) {
-  std::vector<std::string> texts{arguments.program};
-  const std::vector<std::pair<Axis, const char*>> options{{Axis::kDtype, "dtype"},
-                                                          {Axis::kSequenceLength, "seq"}};
-  for (const auto& [axis, name] : options) {
-    const auto found = arguments.cases.find(axis);
-    if (found == arguments.cases.end() || found->second.empty()) continue;
-    const auto values = std::exchange(request.lists[axis], {});
-    std::vector<std::string> longer;
-    for (const auto& text : texts)
-      for (const auto& value : values) longer.push_back(fmt::format("{},{}={}", text, name, value));
-    texts = std::move(longer);
-  }
-  return texts;
-}
-
-// The strategies and batch sizes are Python's; without a card, on the CPU.
+// Without a card, on the CPU.
 void take_program(const RunArguments& arguments, planning::Request& request) {
   check_for_python(arguments);
-  planning::PythonFunctions python;
-  std::swap(python.strategies, request.lists[Axis::kStrategy]);
-  if (const auto found = arguments.cases.find(Axis::kBatchSize);
-      found != arguments.cases.end() && !found->second.empty())
-    for (const auto& text : request.lists[Axis::kBatchSize])
-      python.batch_sizes.push_back(std::stoll(text));
-  for (auto& text : with_options(arguments, request)) {
-    auto& program = request.programs.emplace_back();
-    program.name = arguments.program;
-    program.folder = std::filesystem::current_path().string();
-    program.where = "--program";
-    program.python = python;
-    program.python->text = std::move(text);
-  }
+  take_python_program(arguments.program, arguments.cases, request);
   const auto& devices = arguments.cases.at(Axis::kDevice);
   if (!arguments.card.empty() && devices.empty())
     request.lists[Axis::kDevice] = {records::emulated_device(arguments.card)};
-  const auto model = arguments.program.substr(arguments.program.find_last_of("/:") + 1);
-  request.title = model.substr(0, model.find(','));
 }
 
 // A program of the user's, on an emulated card unless a device was named.
@@ -263,7 +209,7 @@ void check_card(const std::string& card, const std::vector<std::string>& devices
 
 void add_run_options(CLI::App& command, RunArguments& arguments) {
   add_suite(command, arguments);
-  add_program(command, arguments);
+  add_python_program(command, arguments.program)->excludes("suite");
   add_requirements(command, arguments);
   add_second_guess(command, arguments.second_guesses);
   add_slurm_options(command, arguments.slurm);

@@ -24,6 +24,7 @@
 #include "cli/measure.h"
 #include "cli/plugins.h"
 #include "cli/progress.h"
+#include "cli/python_program.h"
 #include "cli/rows.h"
 #include "cli/run_arguments.h"
 #include "cluster/scheduled_run.h"
@@ -33,8 +34,6 @@
 #include "launch/interrupt.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
-#include "launch/worker_choice.h"
-#include "programs/python_functions.h"
 #include "records/axes.h"
 #include "records/device.h"
 #include "records/torch_variables.h"
@@ -129,7 +128,7 @@ class RunCommand {
       throw ConfigError(
           "--executor slurm: a run on other machines has one worker; run each release of PyTorch "
           "and each build separately, and compare the runs with `peakbench compare`");
-    ask_python(request);
+    ask_python(world_, request);
     const auto plan = planning::make_plan(request, builds);
     check_slurm_arguments(arguments_.slurm);
     if (launch::nothing_to_run(plan)) return say_nothing_to_run(plan);
@@ -153,15 +152,6 @@ class RunCommand {
                                }};
     return planning::needs_worker(request) ? builds_for(world_, request, options)
                                            : builds_for_programs(world_, request, options);
-  }
-
-  void ask_python(planning::Request& request) {
-    std::optional<std::string> interpreter;  // looked for where it is needed
-    for (auto& program : request.programs)
-      if (program.python) {
-        if (!interpreter) interpreter = launch::torch_of_environment().python;
-        programs::ask_python(program, {*interpreter, world_.places.program});
-      }
   }
 
   std::string planned_text(const planning::Plan& plan) {

@@ -243,19 +243,18 @@ class Planner {
     PlannedCase planned;
     auto& spec = planned.spec;
     spec.kind = records::CaseKind::kPython;
-    spec.model = one.model;
-    spec.strategies = one.stack;
+    spec.model = one.model.selection;
+    for (const auto& strategy : one.stack) spec.strategies.push_back(strategy.selection);
     spec.device = device;
     spec.batch_size = one.batch_size;
     spec.seed = request_.seed;
     spec.id = case_id(spec);
     spec.slug = slug(spec.id);
-    planned.model.selection = one.model;
-    for (const auto& strategy : one.stack) planned.strategies.emplace_back().selection = strategy;
+    planned.model = one.model;
+    planned.strategies = one.stack;
     planned.promise = one.promise;
     planned.reference = one.reference;
-    planned.program = command_of(program, one, !records::device_from(device).is_host_memory,
-                                 request_.steps, request_.seed);
+    planned.program = command_of(program, spec, request_.steps);
     add(with, std::move(planned), {});
   }
 

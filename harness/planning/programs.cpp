@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "base/printable.h"
 #include "host/command.h"
+#include "records/device.h"
 #include "records/setting.h"
 
 namespace peakbench::planning {
@@ -148,21 +149,21 @@ std::vector<ProgramCase> cases_of(const Program& program) {
   return cases;
 }
 
-records::ProgramCommand command_of(const Program& program, const PythonCase& one, bool on_card,
-                                   std::int64_t steps, std::uint64_t seed) {
+records::ProgramCommand command_of(const Program& program, const records::CaseSpec& spec,
+                                   std::int64_t steps) {
   const auto& python = *program.python;
   auto command = place_of(program, {});
   command.arguments = {python.interpreter, "-m",
                        "peakbench.bench",  python.place,
-                       "--model",          records::selection_text(one.model),
-                       "--strategy",       records::stack_text(one.stack)};
+                       "--model",          records::selection_text(spec.model),
+                       "--strategy",       records::stack_text(spec.strategies)};
   const auto add = [&](const char* option, const std::string& value) {
     command.arguments.insert(command.arguments.end(), {option, value});
   };
-  if (one.batch_size != records::kUnknownBatch) add("--batch", std::to_string(one.batch_size));
-  add("--device", on_card ? "cuda" : "cpu");
+  if (spec.batch_size != records::kUnknownBatch) add("--batch", std::to_string(spec.batch_size));
+  add("--device", records::device_from(spec.device).is_host_memory ? "cpu" : "cuda");
   add("--steps", std::to_string(steps));
-  add("--seed", std::to_string(seed));
+  add("--seed", std::to_string(spec.seed));
   return command;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "records/case.h"
 #include "records/job.h"
 
 namespace peakbench::planning {
@@ -22,8 +23,8 @@ struct AxisValue {
 
 // A model under a stack of strategies, all functions in Python, as Python says of them.
 struct PythonCase {
-  records::Selection model;
-  std::vector<records::Selection> stack;
+  records::PluginUse model;  // without a path
+  std::vector<records::PluginUse> stack;
   std::int64_t batch_size = records::kUnknownBatch;  // that: the model takes none
   records::Equivalence promise;
   std::vector<records::Selection> reference;  // the stack that it is held against
@@ -69,9 +70,9 @@ struct ProgramCase {
   records::ProgramCommand command;
 };
 
-// What runs one of its cases; `seed` and `steps` are the run's.
-records::ProgramCommand command_of(const Program& program, const PythonCase& one, bool on_card,
-                                   std::int64_t steps, std::uint64_t seed);
+// What runs that case of a program with PythonFunctions.
+records::ProgramCommand command_of(const Program& program, const records::CaseSpec& spec,
+                                   std::int64_t steps);
 
 // Where its devices are in Request::where, without the text.
 std::string devices_section(const Program& program);

@@ -18,6 +18,7 @@
 #include "base/fields.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "emulator/host/environment.h"
 #include "emulator/host/installation.h"
 #include "host/command.h"
@@ -42,6 +43,8 @@ using records::Status;
 
 // python/peakbench/bench.py reads it, and leaves what it trained in the files that it names.
 constexpr const char* kTrainedVariable = "PEAKBENCH_TRAINED";
+constexpr const char* kRefusalVariable = "PEAKBENCH_REFUSAL";
+constexpr const char* kRefusalFile = "refusal.json";
 constexpr const char* kTrainedFile = "trained.json";
 constexpr const char* kOwnParametersFile = "trained.parameters";
 constexpr std::chrono::minutes kComparePatience{20};  // some read gigabytes
@@ -124,6 +127,7 @@ class CaseWorker {
     const auto shell = inherited(program);
     enter(program, device);
     const bool is_asked = ask_for_promise(device);
+    ask_for_refusal();
     const auto kills_before = launch::kernel_memory_kills();
     auto traced = trace_program(request);
     if (!traced.run) throw HostError("the program was not started: a signal came first");
@@ -131,6 +135,7 @@ class CaseWorker {
     auto found = result_of(*traced.run);
     if (!shell.empty()) found.settings["inherited"] = shell;
     if (is_asked) take_promise(found);
+    take_refusal(found);
     return found;
   }
 
@@ -146,6 +151,24 @@ class CaseWorker {
         {"parameters", is_held ? beside(kOwnParametersFile) : job_.write_parameters_path}};
     setenv(kTrainedVariable, asked.dump().c_str(), 1);
     return true;
+  }
+
+  // Of a function in Python: the sentence that says why it cannot be run so.
+  void ask_for_refusal() const {
+    if (job_.kind != records::CaseKind::kPython) return;
+    files::remove_file(beside(kRefusalFile));
+    setenv(kRefusalVariable, beside(kRefusalFile).c_str(), 1);
+  }
+
+  void take_refusal(records::WorkerResult& found) const {
+    const auto file = beside(kRefusalFile);
+    if (job_.kind != records::CaseKind::kPython || !files::is_there(file)) return;
+    if (found.status == Status::kCrashed) {
+      found.status = Status::kUnsupported;
+      if (const auto why = files::read_json_file(file); why.is_string())
+        found.reason = printable(why.get<std::string>());
+    }
+    files::remove_file(file);
   }
 
   void take_promise(records::WorkerResult& found) const {

@@ -63,23 +63,24 @@ class Asking {
     fail(why_no_answer(said, whom_.interpreter, python.text));
   }
 
+  static records::PluginUse use_of(const Fields& part) {
+    return {.selection = records::read_selection(part), .options = part.get<json>("values")};
+  }
+
   void take(const Fields& answer) {
     auto& python = *program_.python;
     python.interpreter = whom_.interpreter;
     python.place = answer.get<std::string>("place");
-    const auto model = records::read_selection(answer.child("model"));
+    const auto model = use_of(answer.child("model"));
     for (const auto batch : answer.get<std::vector<std::int64_t>>("batch_sizes"))
       answer.each("strategies", [&](const Fields& strategy) {
         auto& one = python.cases.emplace_back();
         one.model = model;
         one.batch_size = batch;
-        const auto read = [&](const char* field, std::vector<records::Selection>& selections) {
-          strategy.each(field, [&](const Fields& part) {
-            selections.push_back(records::read_selection(part));
-          });
-        };
-        read("stack", one.stack);
-        read("reference", one.reference);
+        strategy.each("stack", [&](const Fields& part) { one.stack.push_back(use_of(part)); });
+        strategy.each("reference", [&](const Fields& part) {
+          one.reference.push_back(records::read_selection(part));
+        });
         one.promise.promise = strategy.get<std::string>("promise");
         one.promise.different_problem = strategy.get<bool>("different_problem");
         one.promise.verdict = "not_checked";

@@ -16,6 +16,7 @@ using records::Status;
 
 // From few values a line is no guide to far ones.
 constexpr std::int64_t kMostGrowth = 4;
+constexpr std::int64_t kMostParts = 1024;  // of a batch
 
 class CellSearch {
  public:
@@ -60,7 +61,7 @@ class CellSearch {
   // Of a program's value nobody says whether more of it takes more memory. Where the first does not
   // run and the last one does, it takes less.
   Boundary search() {
-    const auto& limits = cell_.limits;
+    const Limits limits{.first = first_that_is_taken(), .last = cell_.limits.last};
     auto found = largest_that_runs(
         {.first = limits.first, .last = limits.last},
         [this](std::int64_t value) { return try_value(value); }, options_.beside);
@@ -71,6 +72,19 @@ class CellSearch {
     return turned(largest_that_runs(
         {.first = -limits.last, .last = -limits.first},
         [this](std::int64_t value) { return Tried{try_value(-value).answer}; }, options_.beside));
+  }
+
+  // A batch can be too small for what splits it, which says so when it is run.
+  std::int64_t first_that_is_taken() {
+    auto first = cell_.limits.first;
+    if (cell_.along != Along::kBatch) return first;
+    while (first <= cell_.limits.last / 2 && first < kMostParts) {
+      try_value(first);
+      const auto result = results_.find(first);
+      if (result == results_.end() || result->second.status != Status::kUnsupported) return first;
+      first *= 2;
+    }
+    return first;
   }
 
   // Of negative numbers, among which the smallest value is the largest.

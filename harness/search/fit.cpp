@@ -177,6 +177,8 @@ std::vector<Cell> cells_of(const planning::Plan& plan, Along along,
                            const planning::Found& plugins) {
   std::vector<Cell> cells;
   std::string why;
+  const auto& programs = plan.request.programs;
+  const auto python = programs.empty() ? std::nullopt : std::optional(programs.front());
   for (const auto& planned : plan.cases) {
     check_emulated(planned.spec.device);
     auto& cell = cells.emplace_back();
@@ -188,8 +190,12 @@ std::vector<Cell> cells_of(const planning::Plan& plan, Along along,
     else if (const auto limits = limits_of(planned, along, plugins, cell.not_run))
       cell.limits = *limits;
     if (!planned.decided && !cell.not_run.empty()) why = cell.not_run;
-    cell.with_value = [on_card = cell.planned, along, &plugins](std::int64_t value) {
-      return with_value(on_card, along, value, plugins);
+    cell.with_value = [on_card = cell.planned, along, &plugins, python,
+                       steps = plan.request.steps](std::int64_t value) {
+      auto sized = with_value(on_card, along, value, plugins);
+      if (python)
+        sized.program->arguments = planning::command_of(*python, sized.spec, steps).arguments;
+      return sized;
     };
   }
   const bool none =

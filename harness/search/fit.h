@@ -53,8 +53,8 @@ class TrialRunner {
   std::filesystem::path scratch_;
 };
 
-// A cell a case of the plan that is of no program. Throws ConfigError where no cell can be searched
-// along that axis, or a case is on no emulated card.
+// A cell a case of the plan, which is of plugins, or of functions in Python in one place. Throws
+// ConfigError where no cell can be searched along that axis, or a case is on no emulated card.
 std::vector<Cell> cells_of(const planning::Plan& plan, Along along, const planning::Found& plugins);
 
 // A cell a device of the program, whose command has `axis` for a placeholder. Empty `axis`: as it

@@ -51,6 +51,56 @@ std::int64_t whole(std::optional<double> number, std::int64_t otherwise) {
   return number ? static_cast<std::int64_t>(std::llround(*number)) : otherwise;
 }
 
+bool is_python(const planning::PlannedCase& planned) {
+  return planned.spec.kind == records::CaseKind::kPython;
+}
+
+bool has_integer(const records::PluginUse& use, const char* name) {
+  const auto found = use.options.find(name);
+  return found != use.options.end() && found->is_number_integer();
+}
+
+// The option of a function in Python that is searched along, and the parts of the case that have
+// it.
+const char* python_option(Along along) {
+  return along == Along::kSequence ? "seq" : along == Along::kLayers ? "layers" : "rank";
+}
+
+records::PluginUse* python_part(planning::PlannedCase& planned, Along along) {
+  const auto* option = python_option(along);
+  if (along != Along::kRank) return has_integer(planned.model, option) ? &planned.model : nullptr;
+  const auto found = std::ranges::find_if(
+      planned.strategies, [&](const auto& use) { return has_integer(use, option); });
+  return found == planned.strategies.end() ? nullptr : &*found;
+}
+
+// Which values are too large, the function says when it is called.
+std::optional<Limits> limits_in_python(planning::PlannedCase planned, Along along,
+                                       std::string& why) {
+  const auto all = Limits{.first = 1, .last = records::kMostSamples};
+  const auto name = records::selection_text(planned.spec.model);
+  if (along == Along::kBatch) {
+    if (planned.spec.batch_size != records::kUnknownBatch) return all;
+    why = fmt::format("{} takes no batch", name);
+    return std::nullopt;
+  }
+  if (python_part(planned, along) != nullptr) return all;
+  why = along == Along::kRank
+            ? "no part of the stack has a rank"
+            : fmt::format("{} has no integer option {}", name, python_option(along));
+  return std::nullopt;
+}
+
+void set_in_python(planning::PlannedCase& planned, Along along, std::int64_t value) {
+  const auto* option = python_option(along);
+  auto& part = *python_part(planned, along);
+  part.options[option] = value;
+  part.selection.options[option] = value;
+  planned.spec.model = planned.model.selection;
+  for (std::size_t i = 0; i < planned.strategies.size(); ++i)
+    planned.spec.strategies[i] = planned.strategies[i].selection;
+}
+
 // The first of the stack that has the option; in both of its forms.
 struct PartWithOption {
   const planning::Option* option = nullptr;
@@ -139,6 +189,7 @@ std::optional<Limits> limits_of(const planning::PlannedCase& planned, Along alon
                                 const planning::Found& plugins, std::string& why) {
   const auto* model = entry_of(plugins, Kind::kModel, planned.spec.model.id);
   if (along == Along::kNothing) return Limits{};
+  if (is_python(planned)) return limits_in_python(planned, along, why);
   if (along == Along::kBatch)
     return Limits{.first = smallest_batch(planned, plugins), .last = records::kMostSamples};
   if (along == Along::kSequence) {
@@ -160,6 +211,11 @@ std::optional<Limits> limits_of(const planning::PlannedCase& planned, Along alon
 planning::PlannedCase with_value(planning::PlannedCase planned, Along along, std::int64_t value,
                                  const planning::Found& plugins) {
   if (along == Along::kBatch) planned.spec.batch_size = value;
+  if (is_python(planned)) {
+    if (along != Along::kBatch && along != Along::kNothing) set_in_python(planned, along, value);
+    name_anew(planned);
+    return planned;
+  }
   if (along == Along::kSequence) planned.spec.sequence_length = value;
   if (along == Along::kLayers) {
     const auto* entry = entry_of(plugins, Kind::kModel, planned.spec.model.id);

@@ -43,7 +43,7 @@ struct Limits {
 std::optional<Limits> limits_of(const planning::PlannedCase& planned, Along along,
                                 const planning::Found& plugins, std::string& why);
 
-// The case with that value. Not for kProgram.
+// The case with that value; its command stays as it is. Not for kProgram.
 planning::PlannedCase with_value(planning::PlannedCase planned, Along along, std::int64_t value,
                                  const planning::Found& plugins);
 // On the same emulated card with so much memory.

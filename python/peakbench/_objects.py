@@ -25,6 +25,10 @@ class Refused(Exception):
     """What somebody wrote or typed cannot be used; the message is one sentence that says why."""
 
 
+class Unsupported(Refused):
+    """A model or a strategy of this package cannot be used with these values, or here."""
+
+
 @dataclass(frozen=True)
 class Promise:
     """What a strategy says of its training: losses and parameters, held against those of the strategy ``reference``."""
@@ -249,6 +253,12 @@ def with_options(function: Callable[..., Any], place: str, kind: str, name: str,
         raise Refused(f"{place}: {name} needs the option {missing[0]}, as it has no default: {name},{missing[0]}=VALUE")
     mark: Mark = getattr(function, _MARK)
     return Found(name, function, mark.promise, {key: values[key] for key in sorted(values) if values[key] != taken[key].default})
+
+
+def all_options(found: Found, kind: str) -> Dict[str, Value]:
+    """Also those that have their defaults, where these are values that can be typed."""
+    defaults = {name: parameter.default for name, parameter in _options_of(found.function, kind).items()}
+    return {**{name: value for name, value in defaults.items() if isinstance(value, (bool, int, float, str))}, **found.options}
 
 
 def takes_batch(function: Callable[..., Any]) -> bool:

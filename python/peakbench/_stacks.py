@@ -149,7 +149,7 @@ def described(module: ModuleType, place: str, stack: List[Found]) -> Dict[str, A
     trains_differently = is_own_reference and any(one.promise.promise == "different_problem" and one.name != first for one in stack)
     plain = [one.name for one in against] == [first or "baseline"]
     return {
-        "stack": [_selection(one) for one in stack],
+        "stack": [{**_selection(one), "values": _objects.all_options(one, "strategy")} for one in stack],
         "promise": "different_problem" if trains_differently else promise.promise,
         "different_problem": trains_differently or not plain,
         "tolerance": None if trains_differently else promise.tolerance,

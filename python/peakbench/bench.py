@@ -22,11 +22,13 @@ from types import ModuleType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from peakbench import _objects, _stacks, models
-from peakbench._objects import Found, Refused
+from peakbench._objects import Found, Refused, Unsupported
 from peakbench._texts import kind_of
 
 # Set by the worker of a case on the CPU (harness/programs/internal_commands.cpp): where losses and parameters are left.
 TRAINED_VARIABLE = "PEAKBENCH_TRAINED"
+# Set by the worker of each case: the file for the sentence that says why it cannot be run.
+REFUSAL_VARIABLE = "PEAKBENCH_REFUSAL"
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -41,6 +43,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             return _compare(*typed[1:])
         return _train(_parsed(typed))
     except Refused as refused:
+        file = os.environ.get(REFUSAL_VARIABLE)
+        if file and isinstance(refused, Unsupported):
+            Path(file).write_text(json.dumps(str(refused)), encoding="utf-8")
         print(f"peakbench: {refused}", file=sys.stderr)
         return 2
 
@@ -160,7 +165,11 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
     default = [_objects.default_batch(model.function)] if _objects.takes_batch(model.function) else [0]
     return {
         "place": place,
-        "model": {"id": f"{place}:{model.name}" if place in models.LIBRARIES else model.name, "options": model.options},
+        "model": {
+            "id": f"{place}:{model.name}" if place in models.LIBRARIES else model.name,
+            "options": model.options,
+            "values": _objects.all_options(model, "model"),
+        },
         "batch_sizes": list(batch_sizes) or default,
         "strategies": [_stacks.described(module, place, one) for one in _stacks.stacks(module, place, strategies)],
     }

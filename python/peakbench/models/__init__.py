@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from peakbench import _objects
-from peakbench._objects import Found, Refused, Value
+from peakbench._objects import Found, Refused, Unsupported, Value
 
 # A place of --program, and the package that it needs, from that release on.
 LIBRARIES: Mapping[str, Tuple[str, str]] = {
@@ -53,13 +53,13 @@ def load(place: str) -> ModuleType:
     package, oldest = LIBRARIES[place]
     os.environ["HF_HUB_OFFLINE"] = "1"  # read as the library is imported
     if importlib.util.find_spec(package) is None:
-        raise Refused(f"{place}: {sys.executable} has no {package}: install it there (pip install {package})")
+        raise Unsupported(f"{place}: {sys.executable} has no {package}: install it there (pip install {package})")
     try:
         version = importlib.metadata.version(package)  # without importing it, which takes seconds
     except importlib.metadata.PackageNotFoundError:
         version = str(importlib.import_module(package).__version__)
     if _numbers(version) < _numbers(oldest):
-        raise Refused(f"{place}: {package} {version} is too old; it takes {oldest} or newer (pip install -U {package})")
+        raise Unsupported(f"{place}: {package} {version} is too old; it takes {oldest} or newer (pip install -U {package})")
     return importlib.import_module(f"{__name__}.{place}")
 
 
@@ -70,7 +70,7 @@ def _numbers(version: str) -> List[int]:
 def find(library: ModuleType, place: str, typed: str) -> Found:
     """The model that is meant by NAME,key=value,... Refused where there is none, or it takes no such option or value."""
     if not typed:
-        raise Refused(f"{place} has many models: say which, {place}:NAME (peakbench list models --library {place})")
+        raise Unsupported(f"{place} has many models: say which, {place}:NAME (peakbench list models --library {place})")
     name, options = _objects.split(typed[len(place) + 1 :] if typed.startswith(place + ":") else typed)
     model: Model = library.model(name)
     found = _objects.with_options(_function(model), place, "model", name, options)
@@ -79,7 +79,7 @@ def find(library: ModuleType, place: str, typed: str) -> Found:
         _check(chosen)
         model.check(**chosen)
     except Refused as refused:
-        raise Refused(f"{place}: {name}: {refused}") from None
+        raise Unsupported(f"{place}: {name}: {refused}") from None
     return found
 
 
@@ -112,14 +112,14 @@ def _check(options: Mapping[str, Value]) -> None:
     """What holds for every library."""
     for name in ("seq", "layers", "image", "classes", "frames"):
         if int(options.get(name, 1)) < 1:
-            raise Refused(f"{name}={options[name]}: expected an integer of 1 or more")
+            raise Unsupported(f"{name}={options[name]}: expected an integer of 1 or more")
     one_of("dtype", str(options["dtype"]), tuple(DTYPES))
 
 
 def one_of(option: str, value: str, known: Tuple[str, ...]) -> None:
     """Refused where the value is none of these."""
     if value not in known:
-        raise Refused(f'{option}: expected {", ".join(known[:-1])} or {known[-1]}, got "{value}"')
+        raise Unsupported(f'{option}: expected {", ".join(known[:-1])} or {known[-1]}, got "{value}"')
 
 
 @contextmanager
@@ -157,28 +157,28 @@ def configuration(place: str, name: str, cached: Tuple[str, ...]) -> Dict[str, A
     if file.is_file():
         return _read(place, file)
     if name.endswith(".json") or name.startswith((".", "/", "~")):
-        raise Refused(f"{place}: there is no file {file}")
+        raise Unsupported(f"{place}: there is no file {file}")
     if "/" in name:
         return _read(place, _in_cache(place, name, cached))
     raise unknown(place, name, list(known), "or give the path of a config.json")
 
 
-def unknown(place: str, name: str, known: List[str], otherwise: str = "") -> Refused:
+def unknown(place: str, name: str, known: List[str], otherwise: str = "") -> Unsupported:
     """There is no such name: with the nearest, or where to find them."""
     close = difflib.get_close_matches(name, known, 1, 0.5)
     listed_by = f"see `peakbench list models --library {place}`" + (f", {otherwise}" if otherwise else "")
-    return Refused(f'{place} has no model "{name}"; ' + (f'did you mean "{close[0]}"?' if close else listed_by))
+    return Unsupported(f'{place} has no model "{name}"; ' + (f'did you mean "{close[0]}"?' if close else listed_by))
 
 
 def _read(place: str, file: Path) -> Dict[str, Any]:
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
-        raise Refused(f"{place}: {file} is not JSON: {error.msg} (line {error.lineno})") from None
+        raise Unsupported(f"{place}: {file} is not JSON: {error.msg} (line {error.lineno})") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{place}: {file} cannot be read: {error}") from None
+        raise Unsupported(f"{place}: {file} cannot be read: {error}") from None
     if not isinstance(values, dict):
-        raise Refused(f"{place}: {file} is no configuration: expected a JSON object")
+        raise Unsupported(f"{place}: {file} is no configuration: expected a JSON object")
     return values
 
 
@@ -191,7 +191,7 @@ def _in_cache(place: str, name: str, files: Tuple[str, ...]) -> Path:
             break
         if isinstance(found, str):
             return Path(found)
-    raise Refused(
+    raise Unsupported(
         f'{place}: "{name}" is neither a file nor in the hub\'s cache on this machine; get its configuration with '
         f"`hf download {name} {files[0]}`, or give the path of a config.json"
     )
@@ -203,7 +203,7 @@ def listed(place: str) -> List[Dict[str, Any]]:
     Refused where there is no such library.
     """
     if place not in LIBRARIES:
-        raise Refused(f'there is no library "{place}"{_objects.nearest(place, list(LIBRARIES))}')
+        raise Unsupported(f'there is no library "{place}"{_objects.nearest(place, list(LIBRARIES))}')
     known = bundled(place)
     if known:
         return [{"name": name, "parameters": one["parameters"], "source": one["source"]} for name, one in known.items()]

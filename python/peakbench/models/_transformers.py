@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Tuple
 import torch
 
 from peakbench import models
-from peakbench._objects import Refused
+from peakbench._objects import Unsupported
 from peakbench.models import Made, hf
 
 # Not by name, as it has no types.
@@ -109,15 +109,15 @@ def configured(name: str, values: hf.Values) -> Any:
     """The configuration of transformers. Refused where it has no such model."""
     kind = values.get("model_type")
     if not isinstance(kind, str):
-        raise Refused(f"hf: {name} is no configuration of transformers: it has no model_type")
+        raise Unsupported(f"hf: {name} is no configuration of transformers: it has no model_type")
     if kind not in transformers.CONFIG_MAPPING:
-        raise Refused(f'hf: {name}: transformers {transformers.__version__} has no model of the type "{kind}"; {_NEWER}')
+        raise Unsupported(f'hf: {name}: transformers {transformers.__version__} has no model of the type "{kind}"; {_NEWER}')
     try:
         own = {key: value for key, value in values.items() if key != "quantization_config"}  # that is of weights that are loaded
         return transformers.CONFIG_MAPPING[kind].from_dict(copy.deepcopy(own))
     except Exception as error:
         said = " ".join(str(error).split())
-        raise Refused(f"hf: {name}: transformers cannot use this configuration: {type(error).__name__}: {said}") from None
+        raise Unsupported(f"hf: {name}: transformers cannot use this configuration: {type(error).__name__}: {said}") from None
 
 
 _NEWER = "a newer release may (pip install -U transformers)"
@@ -127,7 +127,7 @@ def form_of(name: str, config: Any) -> str:
     """The form of the class that the configuration names; empty where the class computes no loss."""
     wanted = (config.architectures or [""])[0]
     if wanted and wanted not in dir(transformers):
-        raise Refused(f"hf: {name}: transformers {transformers.__version__} has no class {wanted}; {_NEWER}")
+        raise Unsupported(f"hf: {name}: transformers {transformers.__version__} has no class {wanted}; {_NEWER}")
     for form in _FORMS:
         known = _classes(_FORMS[form][0], config)
         if wanted in known or (known and not wanted):
@@ -137,7 +137,7 @@ def form_of(name: str, config: Any) -> str:
         return "CausalLM"
     if not wanted or wanted in _classes("", config):
         return ""
-    raise Refused(f"hf: {name}: no batch is known for {wanted}; known are {', '.join(f'AutoModelFor{form}' for form in _FORMS)}")
+    raise Unsupported(f"hf: {name}: no batch is known for {wanted}; known are {', '.join(f'AutoModelFor{form}' for form in _FORMS)}")
 
 
 def _classes(table: str, config: Any) -> Tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Tuple
 import torch
 
 from peakbench import models
-from peakbench._objects import Refused, Value
+from peakbench._objects import Unsupported, Value
 from peakbench.models import Made, Model
 
 # Not by name, as it has no types.
@@ -90,12 +90,12 @@ def model(name: str) -> Model:
     values = models.configuration("diffusers", name, _CACHED)
     kind = values.get("_class_name")
     if not isinstance(kind, str):
-        raise Refused(f"diffusers: {name} is no configuration of a model of diffusers: it has no _class_name")
+        raise Unsupported(f"diffusers: {name} is no configuration of a model of diffusers: it has no _class_name")
     if not hasattr(diffusers, kind):
         newer = "a newer release may (pip install -U diffusers)"
-        raise Refused(f"diffusers: {name}: diffusers {diffusers.__version__} has no class {kind}; {newer}")
+        raise Unsupported(f"diffusers: {name}: diffusers {diffusers.__version__} has no class {kind}; {newer}")
     if kind not in _KINDS:
-        raise Refused(f"diffusers: {name}: no batch is known for {kind}; known are {', '.join(_KINDS)}")
+        raise Unsupported(f"diffusers: {name}: no batch is known for {kind}; known are {', '.join(_KINDS)}")
     batch_of, seq, pixels = _KINDS[kind]
     step = 2 * pixels if pixels > 1 else 1
     depths = [one for one in _LAYERS if one in values] or ["layers_per_block"]
@@ -106,9 +106,9 @@ def model(name: str) -> Model:
 
     def check(**options: Any) -> None:
         if options["image"] % step:
-            raise Refused(f"image={options['image']}: expected a multiple of {step} pixels")
+            raise Unsupported(f"image={options['image']}: expected a multiple of {step} pixels")
         if options["layers"] > depth:
-            raise Refused(f"layers={options['layers']}: the model has {depth}")
+            raise Unsupported(f"layers={options['layers']}: the model has {depth}")
 
     def make(**options: Any) -> Made:
         fewer = {one: min(int(_first(values.get(one, 2))), options["layers"]) for one in depths} if options["layers"] < depth else {}

@@ -7,7 +7,7 @@ import importlib
 from typing import Any, Dict, List, Optional, Tuple
 
 from peakbench import models
-from peakbench._objects import Refused, Value
+from peakbench._objects import Unsupported, Value
 from peakbench.models import Made, Model
 
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers", "num_decoder_layers")
@@ -49,11 +49,11 @@ def model(name: str) -> Model:
     def check(**options: Any) -> None:
         models.one_of("attn", options["attn"], ("auto", "sdpa", "eager"))
         if positions and options.get("seq", 1) > positions:
-            raise Refused(f"seq={options['seq']} is too long: the model has {positions:,} positions")
+            raise Unsupported(f"seq={options['seq']} is too long: the model has {positions:,} positions")
         if options.get("layers", depth) > depth:
-            raise Refused(f"layers={options['layers']}: the model has {depth}")
+            raise Unsupported(f"layers={options['layers']}: the model has {depth}")
         if not form and options["loss"] != "features":
-            raise Refused(_with_library().has_no_loss(name, values))
+            raise Unsupported(_with_library().has_no_loss(name, values))
 
     def make(**options: Any) -> Made:
         made: Made = _with_library().made(name, form, values, options)

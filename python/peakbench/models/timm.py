@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 import torch
 
 from peakbench import models
-from peakbench._objects import Refused, Value
+from peakbench._objects import Unsupported, Value
 from peakbench.models import Made, Model
 
 # Not by name, as it has no types.
@@ -50,5 +50,5 @@ def model(name: str) -> Model:
 
 def _loss(output: Any, classes: torch.Tensor) -> torch.Tensor:
     if not isinstance(output, torch.Tensor):
-        raise Refused(f"it returned a {type(output).__name__}, and no scores of classes")
+        raise Unsupported(f"it returned a {type(output).__name__}, and no scores of classes")
     return torch.nn.functional.cross_entropy(output, classes)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Optional
 import torch
 
 from peakbench import models
-from peakbench._objects import Refused, Value
+from peakbench._objects import Unsupported, Value
 from peakbench.models import Made, Model
 
 # Not by name, as it has no types.
@@ -48,7 +48,7 @@ def model(name: str) -> Model:
         raise models.unknown("torchvision", name, torchvision.models.list_models())
     kind = _kind(name)
     if not kind:
-        raise Refused(f"torchvision: {name} has no loss: it is quantized, or finds optical flow")
+        raise Unsupported(f"torchvision: {name} has no loss: it is quantized, or finds optical flow")
     weights = next(iter(torchvision.models.get_model_weights(name)), None)
     defaults: Dict[str, Value] = {
         "dtype": "fp32",

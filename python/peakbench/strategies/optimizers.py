@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from peakbench._objects import Refused
+from peakbench._objects import Refused, Unsupported
 from peakbench.strategies._offer import SAME_BITS, WITHIN, another, strategy, trained
 
 
@@ -73,7 +73,7 @@ def accumulation(model: nn.Module, optimizer: Optimizer, batch: int, steps: int 
     https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
     """
     if not 2 <= steps <= batch:
-        raise Refused(f"accumulation: steps: expected 2 to {batch}, the samples of a batch, got {steps}")
+        raise Unsupported(f"accumulation: steps: expected 2 to {batch}, the samples of a batch, got {steps}")
     ends = [part * batch // steps for part in range(steps + 1)]
 
     def step(loss: Callable[..., Any]) -> Any:
