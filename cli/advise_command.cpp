@@ -16,6 +16,7 @@
 #include "cli/named_case.h"
 #include "cli/option_values.h"
 #include "cli/plugins.h"
+#include "cli/python_program.h"
 #include "cli/trials.h"
 #include "cli/worker.h"
 #include "launch/devices.h"
@@ -49,8 +50,12 @@ struct AdviseArguments {
   OutputFormat format;
 };
 
+bool is_python(const CaseResult& result) {
+  return result.spec.kind == records::CaseKind::kPython;
+}
+
 bool can_be_advised(const CaseResult& result) {
-  return result.spec.kind == records::CaseKind::kStrategy &&
+  return result.spec.kind != records::CaseKind::kProgram &&
          (result.status == records::Status::kOk || result.status == records::Status::kOutOfMemory);
 }
 
@@ -61,11 +66,16 @@ const CaseResult& case_of(const records::Run& run, const AdviseArguments& argume
             .serves = can_be_advised,
             .no_case = "no case of this run was measured with a stack of strategies; for a "
                        "program of yours, `peakbench train.py` names one thing to try"});
-  if (result.spec.kind != records::CaseKind::kStrategy)
+  if (result.spec.kind == records::CaseKind::kProgram)
     throw ConfigError(
         fmt::format("{} is a program of yours: strategies are added to Peakbench's own models. "
                     "`peakbench train.py` names one thing to try for a program",
                     result.spec.id));
+  if (is_python(result) && result.spec.model.id.find(':') == std::string::npos)
+    throw ConfigError(
+        fmt::format("{} is a function of yours, and the run does not say where it is; try "
+                    "strategies with `peakbench run --program FILE.py:{} --strategy NAME`",
+                    result.spec.id, result.spec.model.id));
   if (!can_be_advised(result))
     throw ConfigError(
         fmt::format("{} ended {}: {}", result.spec.id, to_string(result.status), result.reason));
@@ -108,17 +118,30 @@ class AdviseCommand {
     const auto run = records::read_run(arguments_.run);
     const auto& measured = case_of(run, arguments_);
     auto request = search::request_of(measured, run, device_of(measured, arguments_));
-    const auto build =
-        builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card}).front();
+    const auto build = (is_python(measured) ? builds_for_programs(world_, request, options())
+                                            : builds_for(world_, request, options()))
+                           .front();
+    ask_python(world_, request);
     // What is wrong is said before anything runs.
-    const auto runner = world_.make_runner(planning::make_plan(request, {&build, 1}));
+    const auto plan = planning::make_plan(request, {&build, 1});
+    const auto stack = planning::stack_text(plan.cases.front().spec.strategies);
+    const auto runner = world_.make_runner(plan);
     const auto scratch = scratch_folder(std::filesystem::temp_directory_path());
     const launch::InterruptScope interrupts;
     ProposalProgress progress(world_.err, world_.screen, arguments_.quiet,
                               "trying the strategies that are meant for its peak");
     const auto attempt = [&](const std::vector<std::string>& strategies) {
       const search::TrialRunner trials(request, *runner, scratch.path());
-      return search::try_each(request, strategies, build, trials, jobs_of(arguments_.jobs),
+      const auto plan_with = [&](const std::string& other) {
+        auto changed = request;
+        if (is_python(measured))
+          changed.programs.front() = with_stack(request, other);
+        else
+          changed.lists[records::Axis::kStrategy] = {other};
+        ask_python(world_, changed);
+        return planning::make_plan(changed, {&build, 1}).cases.front();
+      };
+      return search::try_each(stack, strategies, plan_with, trials, jobs_of(arguments_.jobs),
                               [&](const std::string& text) { progress.say(text); });
     };
     Advice advice;
@@ -129,13 +152,29 @@ class AdviseCommand {
     advice.now = attempt({""}).front();
     if (!advice.now.found) return tell_why_not(measured, advice.now);
     request.timeout_s = longest_s(*advice.now.found);
-    advice.tried = attempt(analysis::strategies_to_try(*advice.now.found, of_others(build)));
+    auto strategies = analysis::strategies_to_try(*advice.now.found, of_others(build));
+    if (is_python(measured)) {
+      const auto& offered = request.programs.front().python->offered;
+      std::erase_if(strategies, [&](const std::string& id) {
+        return std::ranges::find(offered, id) == offered.end();
+      });
+    }
+    advice.tried = attempt(strategies);
     search::leave_out_broken(advice.tried, advice.now);
     tell(advice);
     return launch::interrupted() ? kInterrupted : kDone;
   }
 
  private:
+  BuildOptions options() const { return {.plugins = arguments_.plugins, .devices = any_card}; }
+
+  static planning::Program with_stack(const planning::Request& request, const std::string& stack) {
+    auto program = request.programs.front();
+    program.python->cases.clear();
+    program.python->strategies = {stack};
+    return program;
+  }
+
   int tell_why_not(const CaseResult& measured, const search::WithStrategy& now) {
     if (launch::interrupted()) return kInterrupted;
     world_.err << fmt::format("peakbench: {} does not run with room for all of it: {}\n",

@@ -36,7 +36,8 @@ struct PythonFunctions {
   std::vector<std::string> strategies;    // as typed; empty: all that there are
   std::vector<std::int64_t> batch_sizes;  // empty: the model's own
   // Filled by who asks Python (programs/python_functions.h).
-  std::string interpreter, place;  // the place: FILE.py or MODULE
+  std::string interpreter, place;    // the place: FILE.py or MODULE
+  std::vector<std::string> offered;  // names of strategies that peakbench.strategies has
   std::vector<PythonCase> cases;
 };
 

@@ -64,13 +64,14 @@ class Asking {
   }
 
   static records::PluginUse use_of(const Fields& part) {
-    return {.selection = records::read_selection(part), .options = part.get<json>("values")};
+    return {records::read_selection(part), part.get<json>("values"), {}};
   }
 
   void take(const Fields& answer) {
     auto& python = *program_.python;
     python.interpreter = whom_.interpreter;
     python.place = answer.get<std::string>("place");
+    python.offered = answer.get<std::vector<std::string>>("offered");
     const auto model = use_of(answer.child("model"));
     for (const auto batch : answer.get<std::vector<std::int64_t>>("batch_sizes"))
       answer.each("strategies", [&](const Fields& strategy) {

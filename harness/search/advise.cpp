@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/errors.h"
 #include "base/numbers.h"
 #include "launch/equivalence_check.h"
@@ -21,11 +23,8 @@ std::string with(const std::string& stack, const std::string& id) {
 }
 
 // Throws ConfigError for a strategy that is nothing without an option.
-void measure(planning::Request request, const planning::Build& build, const TrialRunner& trials,
-             WithStrategy& one) {
-  request.lists[Axis::kStrategy] = {one.stack};
-  const auto plan = planning::make_plan(request, {&build, 1});
-  const auto& planned = plan.cases.front();
+void measure(const PlanWith& plan_with, const TrialRunner& trials, WithStrategy& one) {
+  const auto planned = plan_with(one.stack);
   one.stack = planning::stack_text(planned.spec.strategies);
   one.promise = planned.promise;
   one.reference = planning::stack_text(planned.reference);
@@ -42,6 +41,18 @@ void measure(planning::Request request, const planning::Build& build, const Tria
     one.found = std::move(found);
 }
 
+planning::Program python_program(const records::CaseSpec& spec) {
+  planning::Program program;
+  program.name = spec.model.id;
+  program.folder = std::filesystem::current_path().string();
+  program.where = spec.model.id;
+  auto& python = program.python.emplace();
+  python.text = planning::selection_text(spec.model);
+  python.strategies = {planning::stack_text(spec.strategies)};
+  if (spec.batch_size != records::kUnknownBatch) python.batch_sizes = {spec.batch_size};
+  return program;
+}
+
 std::map<std::string, std::string> texts_of(const nlohmann::json& object) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : object.items())
@@ -56,11 +67,15 @@ planning::Request request_of(const records::CaseResult& measured, const records:
   const auto& spec = measured.spec;
   planning::Request request;
   request.title = run.title;
-  request.lists[Axis::kModel] = {planning::selection_text(spec.model)};
-  request.lists[Axis::kStrategy] = {planning::stack_text(spec.strategies)};
   request.lists[Axis::kDevice] = {device.empty() ? spec.device : device};
-  request.lists[Axis::kDtype] = {spec.dtype};
-  request.lists[Axis::kBatchSize] = {std::to_string(spec.batch_size)};
+  if (spec.kind == records::CaseKind::kPython) {
+    request.programs = {python_program(spec)};
+  } else {
+    request.lists[Axis::kModel] = {planning::selection_text(spec.model)};
+    request.lists[Axis::kStrategy] = {planning::stack_text(spec.strategies)};
+    request.lists[Axis::kDtype] = {spec.dtype};
+    request.lists[Axis::kBatchSize] = {std::to_string(spec.batch_size)};
+  }
   if (spec.sequence_length)
     request.lists[Axis::kSequenceLength] = {std::to_string(*spec.sequence_length)};
   if (!spec.allocator.empty()) request.lists[Axis::kAllocator] = {spec.allocator};
@@ -78,9 +93,9 @@ planning::Request request_of(const records::CaseResult& measured, const records:
   return request;
 }
 
-std::vector<WithStrategy> try_each(const planning::Request& request,
+std::vector<WithStrategy> try_each(const std::string& stack,
                                    const std::vector<std::string>& strategies,
-                                   const planning::Build& build, const TrialRunner& trials,
+                                   const PlanWith& plan_with, const TrialRunner& trials,
                                    std::size_t jobs,
                                    const std::function<void(const std::string&)>& said) {
   std::vector<WithStrategy> tried(strategies.size());
@@ -92,11 +107,10 @@ std::vector<WithStrategy> try_each(const planning::Request& request,
     said(fmt::format("{}: {}", one.stack,
                      one.found ? gib_text(one.found->memory->peak_allocated_bytes) : one.why_not));
   };
-  const auto& stack = request.lists.at(Axis::kStrategy).front();
   const auto run = [&](std::size_t i, const launch::Listener&) {
     WithStrategy one{.id = strategies[i], .stack = with(stack, strategies[i])};
     try {
-      measure(request, build, trials, one);
+      measure(plan_with, trials, one);
     } catch (const ConfigError& error) {
       one.why_not = error.what();
     }

@@ -26,15 +26,20 @@ struct WithStrategy {
   std::string reference = {};
 };
 
-// One measured case as a request: `device` in place of its own where that is not empty.
+// One measured case as a request: `device` in place of its own where that is not empty. A model in
+// Python is one of an installed library: where a function was, the run does not say.
 planning::Request request_of(const records::CaseResult& measured, const records::Run& run,
                              const std::string& device);
 
-// The case of the request with each of these strategies, several at a time; in their order. Those
-// after a Ctrl-C say so. Throws ConfigError where the request is on no emulated card.
-std::vector<WithStrategy> try_each(const planning::Request& request,
+// The case with a stack in place of its own, called from several threads. Throws ConfigError where
+// it cannot have that.
+using PlanWith = std::function<planning::PlannedCase(const std::string& stack)>;
+
+// The case whose stack that is with each of these strategies, several at a time; in their order.
+// Those after a Ctrl-C say so.
+std::vector<WithStrategy> try_each(const std::string& stack,
                                    const std::vector<std::string>& strategies,
-                                   const planning::Build& build, const TrialRunner& trials,
+                                   const PlanWith& plan_with, const TrialRunner& trials,
                                    std::size_t jobs,
                                    const std::function<void(const std::string&)>& said);
 

@@ -199,6 +199,12 @@ def marked_in(module: ModuleType, kind: str) -> Dict[str, Callable[..., Any]]:
     return found
 
 
+def offers_in(package: ModuleType) -> List[Offer]:
+    """Of the strategies of that package."""
+    marks = [getattr(one, _MARK) for one in marked_in(package, "strategy").values()]
+    return [mark.offer for mark in marks if mark.offer]
+
+
 def named(known: Mapping[str, Callable[..., Any]], name: str) -> str:
     """The name among those that is meant: itself, with ``-`` for ``_``, or an alias; empty where there is none."""
     plain = name.replace("-", "_")

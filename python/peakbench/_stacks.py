@@ -9,6 +9,7 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import sys
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
@@ -75,6 +76,13 @@ def _package() -> ModuleType:
         return importlib.import_module(PACKAGE)
     except Exception as error:
         raise Refused(f"{PACKAGE} cannot be imported: {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+
+def offered() -> List[str]:
+    """The names, aliases too, of the strategies of one process that ``peakbench.strategies`` has; none where it was not needed so far."""
+    package = sys.modules.get(PACKAGE)
+    marks = [one for one in _objects.offers_in(package) if not one.for_ranks] if package else []
+    return [name for one in marks for name in (one.name, *one.aliases)]
 
 
 def _without_plain_baseline(stack: List[Found]) -> List[Found]:

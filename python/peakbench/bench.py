@@ -172,6 +172,7 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
         },
         "batch_sizes": list(batch_sizes) or default,
         "strategies": [_stacks.described(module, place, one) for one in _stacks.stacks(module, place, strategies)],
+        "offered": _stacks.offered(),
     }
 
 

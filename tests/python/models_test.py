@@ -139,6 +139,67 @@ def test_the_same_bytes_as_a_script_of_transformers(name, tmp_path, request):
     assert case["memory"]["at_peak"]["parameter"] >= CONFIGURATIONS["hf"][name]["parameters"] * (4 if dtype == "float32" else 2)
 
 
+# ---- the other commands ----
+
+SMALL = "hf:gpt2,layers=1,seq=64"
+
+
+def test_fit_finds_what_a_run_of_each_batch_says(warm, tmp_path):
+    card = "t4-16gb,memory=1200MiB,context=0"
+    call(PEAKBENCH, "fit", "--program", SMALL, "--strategy", "lora+checkpointing", "--card", card, "--check", "1", "--no-report", "--out", "fit",
+         folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
+    (cell,) = json.loads((tmp_path / "fit/fit.json").read_text())["cells"]
+    assert cell["state"] == "fits" and cell["fails"]["value"] == cell["largest"] + 1
+    (kept,) = json.loads((tmp_path / "fit/run.json").read_text())["cases"]
+    assert kept["id"] == cell["id"] == f"python/hf:gpt2,layers=1,seq=64/lora+checkpointing/emulated:{card}/b{cell['largest']}"
+    batches = [1, cell["largest"] - 1, cell["largest"], cell["largest"] + 1, cell["largest"] + 2]
+    call(PEAKBENCH, "run", "--program", SMALL, "--strategy", "lora+checkpointing", "--card", card, "--batch", ",".join(map(str, batches)), "--no-report",
+         "--out", "run", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
+    cases = json.loads((tmp_path / "run/run.json").read_text())["cases"]
+    assert [case["status"] for case in cases] == ["ok"] * 3 + ["out_of_memory"] * 2
+    assert cases[2]["memory"]["peak_allocated_bytes"] == cell["memory"]["peak_allocated_bytes"]
+
+
+def test_fit_ends_where_the_model_does(warm, tmp_path):
+    call(PEAKBENCH, "fit", "--program", "hf:gpt2,layers=1", "--largest", "layers", "--strategy", "accumulation", "--batch", "2", "--card", "t4-16gb", "--check",
+         "1", "--no-report", "--out", "out", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
+    (cell,) = json.loads((tmp_path / "out/fit.json").read_text())["cells"]
+    assert (cell["state"], cell["largest"], cell["at_limit"]) == ("fits", 12, True)
+    assert cell["limit_reason"] == "hf: gpt2: layers=13: the model has 12"
+    # The first batches are too small for what splits them.
+    call(PEAKBENCH, "fit", "--program", SMALL, "--strategy", "accumulation,steps=4", "--card", "t4-16gb,memory=1200MiB,context=0", "--check", "1",
+         "--no-report", "--out", "parts", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
+    (cell,) = json.loads((tmp_path / "parts/fit.json").read_text())["cells"]
+    assert [(trial["value"], trial["status"]) for trial in cell["trials"]][:3] == [(1, "unsupported"), (2, "unsupported"), (4, "ok")]
+    assert cell["state"] == "fits"
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--program", SMALL, "--largest", "rank"], "--largest rank: no part of the stack has a rank"),
+    (["--program", "torchvision:resnet18", "--largest", "seq"], "--largest seq: torchvision:resnet18 has no integer option seq"),
+    (["--program", SMALL, "--model", "gpt2"], "--model and --program both name a model; leave one of them out"),
+    (["--program", SMALL, "--cudnn", "on"], f"--cudnn is for models of Peakbench; give the function of --program an option instead, and write it after a "
+                                            f"comma ({SMALL},key=value)"),
+    (["--program", SMALL, "--", "python3", "train.py"], "--program is for models of Peakbench; a program after -- has its own options"),
+])  # fmt: skip
+def test_what_fit_refuses(words, says, warm, tmp_path):
+    out, err = call(PEAKBENCH, "fit", *words[:2], "--card", "t4-16gb", *words[2:], folder=tmp_path, code=2, PEAKBENCH_PYTHON=str(warm))
+    assert (out, err) == ("", f"peakbench: {says}\n")
+
+
+def test_suites_advise_and_gate(warm, tmp_path):
+    (tmp_path / "suite.toml").write_text(
+        f'title = "names"\n[[programs]]\npython = "{SMALL}"\nstrategies = ["baseline", "lora"]\nbatch_sizes = [2]\ndevices = ["emulated:t4-16gb"]\n'
+    )
+    for out in ("base", "new"):
+        call(PEAKBENCH, "run", "suite.toml", "--no-report", "--out", out, folder=tmp_path, PEAKBENCH_PYTHON=str(warm))
+    call(PEAKBENCH, "gate", "base", "new", folder=tmp_path)
+    said, _ = call(PEAKBENCH, "advise", "base", "baseline", "--json", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))
+    tried = {one["strategy"]: one for one in json.loads(said)["tried"]}
+    cases = json.loads((tmp_path / "base/run.json").read_text())["cases"]
+    assert tried["lora"]["peak_allocated_bytes"] == cases[1]["memory"]["peak_allocated_bytes"]
+
+
 def test_axes_and_a_configuration_of_the_user(warm, tmp_path):
     (tmp_path / "mine").mkdir()
     values = {**CONFIGURATIONS["hf"]["qwen3-0.6b"]["config"], "num_hidden_layers": 3}
