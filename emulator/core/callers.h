@@ -4,8 +4,8 @@
 
 namespace peakbench::emulator {
 
-// Who called: the nearest function with a name outside the stand-in libraries, and PyTorch's
-// operator above it.
+// The caller: the nearest named function outside the stub libraries, and PyTorch's operator above
+// it.
 
 struct Caller {
   char function[240] = "";
@@ -28,8 +28,8 @@ struct PythonUse {
   bool only_printed = false;  // and no logger or meter has it, which may be any code
 };
 
-// Writes "train.py:12", the innermost line outside of PyTorch, or an empty text where the calling
-// thread runs no Python; into `use`, if given, what that line does with what it reads. Takes the
+// Writes "train.py:12", the innermost line outside of PyTorch. Writes an empty text if the calling
+// thread runs no Python. `use`, if given: how that line uses the value that it reads. Takes the
 // interpreter's lock: call it with no lock held.
 void find_python_place(char* out, std::size_t size, PythonUse* use = nullptr);
 

@@ -43,8 +43,8 @@ PEAKBENCH_EMULATOR_API std::vector<std::uint64_t> words_of(const ParameterSizes&
 
 bool is_fat_binary(const void* image);
 
-// The cubin that a card of this compute capability runs, unpacked. Empty where there is none, such
-// as PTX alone, which the driver compiles.
+// The unpacked cubin that a card of this compute capability runs. Empty if there is only PTX, for
+// example, which the driver compiles.
 std::string code_for(const void* fat_binary, int major, int minor);
 
 }  // namespace peakbench::emulator

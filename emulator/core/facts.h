@@ -23,7 +23,7 @@ const char* word_of(Effect effect);
 
 // What the host read of the device. The same numbers go through the C interface (values_hook.h).
 enum class ReadKind : std::uint32_t {
-  bytes,  // nobody could tell of what
+  bytes,  // unknown purpose
   size,   // the number of rows of an operator's result
   boolean,
   integer,
@@ -32,7 +32,7 @@ enum class ReadKind : std::uint32_t {
   seed,     // a random number from all integers
   storage,  // a storage as it is: torch.save
   copy,     // a tensor onto the host, in a process without Python, which reads it by operators
-  logged,   // an integer of which the program makes nothing but texts and numbers (PythonUse)
+  logged,   // an integer that the program only formats or logs (PythonUse)
 };
 inline constexpr int kReadKinds = 10;
 

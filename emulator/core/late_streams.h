@@ -1,7 +1,8 @@
-// Streams that lag behind the host: work is done when the host has waited for it, and no earlier
-// (the card's option `streams=late`), or also when it is asked for a second time (`streams=soon`).
-// PyTorch's allocator asks events whether it may hand out a block again that another stream has
-// used; where it may not, another block is taken, and what is taken later lies elsewhere.
+// Streams that lag behind the host. Work is done when the host has waited for it (the card's option
+// `streams=late`), or also at the second query (`streams=soon`).
+//
+// PyTorch's allocator queries events before it reuses a block that another stream has used. If the
+// event is not done, it takes another block, and later blocks have other addresses.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ PEAKBENCH_EMULATOR_API CaptureError asks_stream_in_capture(std::uint64_t stream)
 PEAKBENCH_EMULATOR_API CaptureError asks_event_in_capture(std::uint64_t event);
 PEAKBENCH_EMULATOR_API std::uint64_t graph_nodes(std::uint64_t graph);
 
-// A fresh opaque handle in the same range, for everything else that only needs to be told apart.
+// A fresh opaque handle in the same range, for everything else that only needs an identity.
 PEAKBENCH_EMULATOR_API void* new_handle();
 
 }  // namespace peakbench::emulator

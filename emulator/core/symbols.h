@@ -1,5 +1,5 @@
-// The functions that addresses of code lie in, for many addresses at once: dladdr looks through all
-// symbols of a library for each, half a millisecond in one of LibTorch's size.
+// Finds the functions of many code addresses at once. dladdr would search all symbols of a library
+// for each: half a millisecond in LibTorch.
 #pragma once
 
 #include <map>

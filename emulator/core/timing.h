@@ -8,10 +8,9 @@
 
 namespace peakbench::emulator {
 
-// Answers of cudaEventQuery and cudaStreamQuery: whether that is done. Where it is only so here
-// (the host has not waited for it), the ledger is told who asked: the program, with its line, or
-// PyTorch's allocators, which hand out memory by it. `caller` is the code that did. Call with no
-// lock held.
+// The result of cudaEventQuery and cudaStreamQuery. If it holds only here (the host has not
+// waited), the ledger records who asked. That is the program, with its line, or PyTorch's
+// allocators, which reuse memory by it. `caller`: the calling code. Call with no lock held.
 PEAKBENCH_EMULATOR_API bool answer_event_query(std::uint64_t event, const char* function,
                                                const void* caller);
 PEAKBENCH_EMULATOR_API bool answer_stream_query(std::uint64_t stream, const char* function,

@@ -10,7 +10,7 @@ namespace peakbench::emulator::cudnn {
 // or else the one of this build's LibTorch.
 std::size_t version();
 
-// cudnnStatus_t, as far as the stand-in says it.
+// The values of cudnnStatus_t that are used.
 
 inline constexpr int kNotInitialized = 1001;
 inline constexpr int kBadParameter = 2000;

@@ -12,7 +12,7 @@
 
 namespace peakbench::emulator {
 
-// Who took what of which card: the processes of a program by the devices that they used.
+// Memory of each card by process: the processes of a program, by the devices that they used.
 
 // A device of a process that took memory of it, was refused some, or started work.
 struct CardUse {
@@ -22,7 +22,7 @@ struct CardUse {
   const LedgerDevice& figures() const { return process->devices[device]; }
 };
 
-// By rank, and of one rank, or where nobody said, by process and device.
+// Sorted by rank, then by process and device. Processes without a rank are sorted by the latter.
 std::vector<CardUse> card_uses(const std::vector<const Ledger*>& ledgers);
 
 // "rank 3"; or "process 4711" where no rank is known or several have it (attempts of elastic
@@ -55,13 +55,12 @@ struct OutOfMemory {
   std::string function, place;     // that asked; empty where not known
 };
 
-// The host refused a process memory that the card had (ulimit -v), and the card refused it none:
-// why it ran out of memory, if it did, and nothing about the card.
+// The host refused memory to a process (ulimit -v), and the card never did. If it ran out of
+// memory, that was the host's.
 bool is_refused_by_host(const CardUse& use);
 
-// Nullopt if nobody ran out of memory. An allocation that PyTorch had when it had given back what
-// it kept is none, and what the host alone refused is none of the card. `wait_status`: of the
-// program.
+// Nullopt if no process ran out of memory. Not counted: an allocation that succeeded after PyTorch
+// had emptied its cache, and what only the host refused. `wait_status`: of the program.
 std::optional<OutOfMemory> find_out_of_memory(const std::vector<CardUse>& uses, int wait_status);
 
 // "asked for 30.000 GiB (aten::empty at train.py:12) with 60.000 GiB in use"

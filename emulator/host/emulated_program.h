@@ -24,7 +24,7 @@ namespace peakbench::emulator {
 // What is known before the program starts.
 struct BeforeProgram {
   const std::optional<pytorch::TorchInUse>& torch;  // that the program uses; not known: nullopt
-  const std::filesystem::path& folder;              // there until all is said of the program
+  const std::filesystem::path& folder;              // exists until everything is reported
   const std::function<bool()>& cancelled;           // whether the user has had enough meanwhile
 };
 

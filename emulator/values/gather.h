@@ -32,7 +32,7 @@ struct Call {
 bool is_computable(const Call& call);
 // Whether an argument is, or holds, a tensor that wraps another.
 bool has_wrapper(c10::ArrayRef<const c10::IValue> arguments);
-// Whether all tensors among the arguments, of which there are some, have this layout.
+// Whether there are tensors among the arguments, and all have this layout.
 bool are_all(at::Layout layout, c10::ArrayRef<const c10::IValue> arguments);
 // What of the call's result is read back from the card.
 SizeOf size_of_call(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);

@@ -17,7 +17,7 @@ void mark_on_host(const at::Tensor& tensor, Purpose purpose);
 void unmark_on_host(const at::Tensor& tensor);
 // A copy to the tensor has begun for which the host does not wait.
 void mark_in_flight(const at::Tensor& tensor, const PeakbenchIssued& copy);
-// `stream`: who looks at it, in its turn; absent: the host, now.
+// `stream`: reads in its order; absent: the host reads now.
 bool is_marked_on_host(const at::Tensor& tensor,
                        std::optional<std::uint64_t> stream = std::nullopt);
 
@@ -33,7 +33,7 @@ struct HostCall {
 struct Asking {
   int truth = 0, size = 0;
 };
-// Before it runs: what it decides is told.
+// Before the operator runs. Reports what it decides.
 HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> arguments,
                        const Asking& asking);
 // After: its results and targets are not known either.

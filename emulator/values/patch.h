@@ -14,8 +14,8 @@
 
 namespace peakbench::values {
 
-// Values that are put together from others', and bytes that another process of the program sends:
-// they are waited for when somebody reads.
+// Values composed of other values, and bytes sent by another process of the program, which are
+// waited for when they are read.
 
 class Arrival {
  public:
@@ -50,9 +50,9 @@ ValuePtr untouched(std::size_t bytes);
 bool waits(const ValuePtr& value);
 // Waits for all that it needs, with no lock held: computing it afterwards does not wait.
 void settle(const ValuePtr& value);
-// What bytes of a value are, once they are computed: kPeakbenchKnown or kPeakbenchSubstitute, and
-// kPeakbenchUnknown where that needs more memory than the host has. With no lock held.
-// What it hangs on that PyTorch leaves open is told of.
+// Computes bytes of a value: kPeakbenchKnown or kPeakbenchSubstitute, or kPeakbenchUnknown if the
+// host has too little memory. Reports choices that PyTorch leaves open and that the bytes depend
+// on. Call with no lock held.
 int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to);
 
 // Which bytes of the patched value rest on substitutes, where what it is made of is computed; but
@@ -64,7 +64,7 @@ void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);
 // Values that go to other processes of the program and come from them: the emulated NCCL asks.
 
 // The storages of a collective's tensors, while PyTorch's operator for it runs on this thread: NCCL
-// is told addresses only.
+// only receives addresses.
 void begin_collective(c10::ArrayRef<const c10::IValue> arguments);
 void end_collective();
 // New memory, which the collective may use on its way.

@@ -21,7 +21,7 @@ struct Size {
   Choices choices;                   // what it hangs on that PyTorch leaves open
   Choices of_results;                // and its results beside
   bool finds_first = false;          // a search that is asked for besides ends at the first place
-  std::vector<c10::IValue> results;  // empty where there are none but the count
+  std::vector<c10::IValue> results;  // empty if there is only the count
   at::Tensor indices;                // of a sparse result, where they are all that is known
 };
 

@@ -1,5 +1,5 @@
-// Checks for finite values (isnan and what is made of it) of tensors that are too large to be
-// computed. As values that are not known are taken to be finite, every element is the same.
+// Checks for finite values (isnan and what is computed from it) on tensors too large to compute.
+// Unknown values are assumed to be finite, so all elements are equal.
 #pragma once
 
 #include <optional>

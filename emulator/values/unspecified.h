@@ -7,8 +7,7 @@
 
 namespace peakbench::values {
 
-// Operators that give one of several results, where PyTorch does not say which: for the very values
-// at hand.
+// Operators with several valid results for the given values, where PyTorch does not define which.
 
 struct Unspecified {
   int result = -1;  // which of the operator's; -1: all that it makes or writes

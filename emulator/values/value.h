@@ -16,9 +16,9 @@
 
 namespace peakbench::values {
 
-// What a value hangs on that PyTorch leaves open: which of several results a card gives. A value
-// that rests on such a choice is known as long as the card chooses as the CPU does; it is told of
-// where the host reads it.
+// A choice that PyTorch leaves open: which of several results a card gives. A value that depends on
+// it is known if the card chooses as the CPU does. The choice is reported when the host reads the
+// value.
 
 struct Choice {
   std::string operation;
@@ -45,7 +45,7 @@ class Choices {
 
 struct Rounded {
   Choices by;  // the first operator that rounded; empty: none, a card has the CPU's value
-  // As many bytes as the value has: what it is at least and at most. Undefined: nobody knows.
+  // Bounds of the value, with as many bytes each. Undefined: unknown.
   at::Tensor low, high;
 
   bool any() const { return !by.empty(); }
@@ -87,7 +87,7 @@ struct Value {
   at::Tensor data;                 // once computed: `bytes` bytes
   std::shared_ptr<Node> node;      // until then, if an operator makes it
   std::shared_ptr<Patch> patch;    // until then, if bytes were put into another value
-  Ranges unwritten;                // bytes of new memory that nobody has written yet
+  Ranges unwritten;                // bytes of new memory that have never been written
   Ranges chosen;                   // bytes that a further run has read, which stay (outcomes.h)
   Choices choices;                 // once computed: what it hangs on that PyTorch leaves open
   Rounded rounded;                 // once computed: what it may be on a card
@@ -175,7 +175,7 @@ void compute(Value& value);
 // Whether the outputs are the same whatever the targets held before; then they are computed, and
 // known. Nothing else of the call may be unknown.
 bool settle(Node& node);
-// What is made of nothing unknown but checks for finite values is one itself.
+// If all unknown inputs of a node are checks for finite values, its output is one, too.
 Purpose purpose_of(const Node& node);
 // The same of a value that bytes of another are put into.
 Purpose purpose_of_both(const Value& value, const Value& source);

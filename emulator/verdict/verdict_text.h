@@ -48,8 +48,8 @@ struct MissingWorkspace {
   std::string what;         // "cudnn engine workspace"
   std::uint64_t calls = 0;  // that would have had one
   std::string operation;    // PyTorch's operator of the call that is nearest to the peak
-  // By how much one may exceed nothing without a change of the peak; absent where nobody counted
-  // what was allocated meanwhile.
+  // The largest workspace that leaves the peak unchanged. Absent if the allocated bytes at its
+  // calls are unknown.
   std::optional<std::uint64_t> room_bytes;
 };
 
