@@ -6,7 +6,7 @@
 
 namespace peakbench::cli {
 
-// How `--help` looks: within 80 columns, whatever its texts are long.
+// Width of `--help`, however long its texts are.
 
 inline constexpr int kHelpColumns = 80;
 

@@ -35,8 +35,8 @@ std::int64_t bytes_from(const std::string& text, const std::string& option);
 std::vector<std::string> split_values(const std::vector<std::string>& values, bool with_options,
                                       const std::string& option);
 
-// Whole numbers from 1 to `most`: "8", "4k" (4096), and all from one to another, "1..8", of which
-// no more than a thousand. Throws ConfigError that names `option`.
+// Whole numbers from 1 to `most`: "8", "4k" (4096) and ranges "1..8" of at most a thousand numbers.
+// Throws ConfigError that names `option`.
 std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& values,
                                            const std::string& option, std::int64_t most);
 

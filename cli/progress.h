@@ -1,5 +1,5 @@
-// How a run shows itself while it goes on: status lines redrawn on a terminal, plain lines
-// elsewhere. The rows of cases that have ended go to `out`, everything else to `err`.
+// Progress of a run: status lines, redrawn on a terminal and plain elsewhere. Rows of finished
+// cases are written to `out`, everything else to `err`.
 #pragma once
 
 #include <chrono>

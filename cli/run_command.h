@@ -13,8 +13,8 @@ namespace peakbench::cli {
 // Where the one of that name lies; it need not be there.
 std::string bundled_suite(const Places& places, const std::string& name);
 
-// The file that somebody means: what was typed, or where that names no file and is a word, the
-// bundled suite of that name. Throws ConfigError with their names where there is none.
+// The path that was typed. If there is no such file and it is a single word: the bundled suite of
+// that name. Throws ConfigError with the names of the bundled suites.
 std::string suite_file(const Places& places, const std::string& typed);
 
 // A run, for whoever has its arguments.
