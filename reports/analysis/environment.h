@@ -15,7 +15,7 @@ namespace peakbench::reports {
 // empty object.
 const nlohmann::json& device_facts(const records::CaseResult& result);
 
-// One fact of where the case ran, the run's where the case has none; "" where nobody knows.
+// A fact about the machine and software of a case; the run's if the case has none. "" if unknown.
 std::string fact_of(const records::CaseResult& result, const records::Run& run,
                     const std::string& name);
 

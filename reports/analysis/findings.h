@@ -37,7 +37,7 @@ class Steps {
   std::vector<std::int32_t> numbers_;
 };
 
-// What looks like a mistake in a program's memory, one function a kind. For this module alone.
+// Probable mistakes in a program's use of memory, one function a kind. For this module alone.
 
 struct Program {
   const trace::Trace& trace;

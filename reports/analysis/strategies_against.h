@@ -27,9 +27,9 @@ Against strategies_against(trace::Category category, trace::Phase phase);
 // A peak by category, the largest first.
 std::vector<std::pair<std::string, std::int64_t>> parts_by_size(const records::Memory& memory);
 
-// What to try against a case's peak: the strategies for the parts that hold a twentieth of it or
-// more, those of the largest part first; then `more`, of which nobody says what they are meant for.
-// None that is in the stack.
+// Strategies to try against a case's peak, without those already in the stack. First those against
+// parts of at least a twentieth of the peak, the largest part first. Then `more`: strategies
+// without a declared purpose.
 std::vector<std::string> strategies_to_try(const records::CaseResult& now,
                                            const std::vector<std::string>& more);
 

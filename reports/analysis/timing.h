@@ -27,8 +27,8 @@ double student_t_quantile(double probability, int freedom);
 struct SpeedDifference {
   Direction direction = Direction::kUnknown;
   std::size_t samples = 0;  // pairs, rounds, or processes of the side that has fewer
-  // NEW's step time over BASE's, and its interval: each end is passed by chance as often as the
-  // rate of false alarms says. 0 where there are too few samples for an interval.
+  // NEW's step time over BASE's, with its interval. The true ratio lies beyond each end with the
+  // probability `false_alarms`. 0 if there are too few samples for an interval.
   double ratio = 0, low = 0, high = 0;
   std::optional<std::int64_t> more;  // kUnknown: samples that should settle it; absent: over 1000
   std::string reason;                // kUnknown: why
@@ -74,8 +74,8 @@ statistics::SpeedDifference time_against(const records::Throughput& ours,
 bool has_interval(const statistics::SpeedDifference& difference);
 bool is_told(const statistics::SpeedDifference& difference);  // faster or slower, beyond noise
 
-// How much other processes disturbed timing: of the rounds whose load is known, those in which they
-// kept more than a tenth of `cores` busy, and the most that they did.
+// How much other processes disturbed timing. Counts rounds whose load is known: all, those in which
+// other processes kept more than a tenth of `cores` busy, and the largest load.
 struct Disturbance {
   std::size_t rounds = 0, busy = 0;
   double most = 0;  // cores

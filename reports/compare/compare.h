@@ -151,8 +151,8 @@ std::string to_csv(const Comparison& comparison);
 
 // What was allocated at the case's own peak; nullptr where that was not compared.
 const Measure* peak_allocated(const CaseComparison& one);
-// The figure that a case is called worse or better for: of the case's own peak where that is, else
-// of another space or rank, else of the phase that moved most. nullptr where it is neither.
+// The figure by which a case is called worse or better. The first one that changed: the case's own
+// peak; that of another space or rank; the phase that moved most. nullptr if none changed.
 const Measure* telling_figure(const CaseComparison& one);
 // Why that figure moved; nullptr where it is not known.
 const PhaseGrowth* explanation_of(const CaseComparison& one, const Measure& measure);

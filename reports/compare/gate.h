@@ -1,4 +1,4 @@
-// A comparison judged by its policy: pass or not, why, and the exit code that says so.
+// Judges a comparison by its policy: pass or not, why, and the exit code.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -10,8 +10,8 @@
 
 namespace peakbench::reports {
 
-// Arithmetic for templates: + - * / and parentheses over decimal numbers. Places and sizes of a
-// drawing are worked out in the template, so that all looks stay there.
+// Arithmetic for templates: + - * / and parentheses over decimal numbers. With it, templates
+// compute positions and sizes of drawings, so that all styling stays in them.
 
 // Throws std::invalid_argument that says what was read and where it stopped.
 double evaluate(const std::string& expression);

@@ -31,8 +31,8 @@ std::string status_label(records::Status status,
 
 // Does the stack train another problem than the baseline, whatever it keeps of that one?
 bool trains_differently(const records::Equivalence& equivalence);
-// A promise about training that nobody checked here. `case_id`: the case that `equivalence` is of;
-// the case that others are held against claims nothing.
+// Whether a promise about training was not checked in this run. `case_id`: the case with this
+// `equivalence`. The reference case promises nothing.
 bool is_claimed(const records::Equivalence& equivalence, const std::string& case_id);
 // For a table: "bit-identical", "bit-identical (claimed)", "as lora, not bit-identical". `held_to`
 // is the stack of the reference case, empty where it is not known.
@@ -51,8 +51,8 @@ namespace peakbench::analysis {
 // Its first reason, or its first condition: the worst. Empty: it has none.
 std::string main_reason(const records::Verdict& verdict);
 
-// Verdicts of one kind: how many, and the place of that which lacks the workspace with the least
-// room, of the first where none has a room.
+// Verdicts of one kind. `tightest`: the index of the verdict whose missing workspace has the
+// smallest margin; the first one if none has a margin.
 struct Doubt {
   std::size_t count = 0, tightest = 0;
 };

@@ -23,8 +23,12 @@ namespace peakbench::trends {
 // Every function throws ConfigError with the file's path, what is wrong and the way out: locked,
 // read-only, damaged, newer than this program, disk full. A failed call has changed nothing.
 
-// What a run is filed under. Verdicts: "" (nobody judged), passed, regressed, failed, unknown (a
-// gate could not say), accepted (by a person).
+// Labels of a run. `verdict` is one of:
+//
+// - "": not judged
+// - passed, regressed, failed
+// - unknown: the gate could not decide
+// - accepted: by a person
 struct Labels {
   std::string branch, commit, verdict, note;
 };
@@ -67,7 +71,7 @@ struct Series {
   nlohmann::json axes = nlohmann::json::object();  // what the case id says, by the axes' names
   bool emulated = false;
 
-  std::string text(const std::string& axis) const;  // empty where there is none
+  std::string text(const std::string& axis) const;  // empty if the axis is not set
 };
 
 struct Point {
