@@ -85,7 +85,7 @@ class Fields {
 
   std::vector<std::string> keys() const;
 
-  // Throws FieldError for a key that is none of these, with the nearest one.
+  // Throws FieldError for an unknown key, with the nearest known one.
   void only(const std::vector<std::string>& known) const;
 
  private:

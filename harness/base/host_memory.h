@@ -1,5 +1,5 @@
-// What is said where the machine gave no memory. It is part of libraries that are compiled for
-// somebody's PyTorch, too: nothing but the standard library and the system.
+// Errors when the machine has no memory left. Also part of libraries compiled for a user's PyTorch,
+// so it uses only the standard library and the system.
 #pragma once
 
 #include <cstdint>

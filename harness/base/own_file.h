@@ -10,8 +10,8 @@
 
 namespace peakbench::files {
 
-// `text` with the mark, as a comment of the format that the name's ending says: .html, .md, .svg; a
-// member "written_by" of a .json that ends in "}\n"; a last line of anything else.
+// `text` with the mark: a comment in .html, .md and .svg; a member "written_by" in a .json that
+// ends in "}\n"; a last line in all other files.
 std::string marked(const std::string& name, std::string text);
 
 // A regular file, not a link, that ends in a mark which fits.

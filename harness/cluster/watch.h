@@ -18,7 +18,7 @@ namespace peakbench::cluster {
 
 // What tasks have measured, taken into the book of the run that submitted them.
 
-// Of which run a task's results are.
+// The run that a task's results belong to.
 enum class From {
   kThisCall,
   kEarlierCall,  // what the machine failed then is measured again
@@ -86,17 +86,17 @@ bool read_ends(Submission& submission, const TaskNews& news);
 // last one first, even if they were read.
 bool read_progress(const Submission& submission, Task& task, bool last, const TaskNews& news);
 
-// What a scheduler says. It need not answer: that is told once, until it does.
+// The states of tasks from a scheduler. If it does not reply, that is reported once until it does.
 class StateWatch {
  public:
   StateWatch(Scheduler& scheduler, launch::RunListener& listener)
       : scheduler_(scheduler), listener_(listener) {}
 
-  // Of each task that is not over; tells how all stand. `see` is told of a task, whether its state
-  // has changed or not.
+  // Updates each task that is not over, and reports a summary. Calls `see` for each task, changed
+  // or not.
   bool look(Submission& submission, const std::function<void(Task&)>& see);
-  // Of a task that says that it was stopped: the attempt that says so need not be the one that the
-  // scheduler saw end. Files of a later one may still come, or there are none.
+  // For a task that reports that it was stopped. The scheduler may have seen another attempt end:
+  // files of a later attempt may still arrive, or may not exist.
   void ask_for_restarts(const Submission& submission, Task& task);
 
  private:

@@ -52,8 +52,8 @@ struct WorkOptions {
   std::size_t jobs = 1;  // memory workers on emulated cards at a time
   int attempt = 0;       // how often the scheduler has begun it before
   std::string node;      // this machine, as the scheduler calls it
-  // How long an attempt before this one may take to end; more than a file system over a network
-  // takes to show it that it is not the last one (acdirmax of NFS: 60 s).
+  // How long an earlier attempt may take to end. Longer than the delay until a network file system
+  // shows it that a later attempt exists (acdirmax of NFS: 60 s).
   std::chrono::milliseconds patience{90'000};
 };
 

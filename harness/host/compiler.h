@@ -10,7 +10,7 @@
 namespace peakbench::pytorch {
 
 // The words of $CXX, the first of them as a path ("ccache g++"), else c++, else g++. Throws
-// ConfigError where there is none.
+// ConfigError if there is no compiler.
 std::vector<std::string> find_compiler();
 
 // Whether a command like that can be run: its program is there.

@@ -103,16 +103,17 @@ inline constexpr int kProgressDescriptor = 3;
 // `added` and PEAKBENCH_PROGRESS_FD.
 Environment with_progress(Environment added);
 
-// Blocks until the program has ended; what it started ends with it, sessions of their own or not.
-// A process between us and the program (supervisor.h) sees to this even if we are killed.
-// `on_line` gets the lines that the program writes on the descriptor named by
-// PEAKBENCH_PROGRESS_FD, in portions: of more than a hundred or so a second only some, and the
-// newest. `cancelled` is asked every few milliseconds. The program is the first that the kernel
-// ends when memory runs out.
+// Runs a program until it ends. Everything that it started ends with it, also in other sessions. A
+// process between us and the program (supervisor.h) ensures this even if we are killed. If memory
+// runs out, the kernel ends the program first.
 //
-// `server`: forks the program, where it can; else, and where there is none, the program is
-// executed. From several threads at once: what a child does between fork and exec takes locks of
-// nothing but glibc's allocator, which glibc has ready for it.
+// `on_line` receives lines that the program writes on the descriptor named by
+// PEAKBENCH_PROGRESS_FD, in portions. Of more than about a hundred a second it receives only some,
+// and the newest. `cancelled` is asked every few milliseconds.
+//
+// `server`: forks the program if it can; otherwise, and with null, the program is executed. May be
+// called from several threads: between fork and exec, a child takes only locks of glibc's
+// allocator, which glibc prepares for it.
 ProcessEnd run_process(const ProcessSpec& spec,
                        const std::function<void(const std::string&)>& on_line,
                        const std::function<bool()>& cancelled, ForkServer* server = nullptr);

@@ -1,5 +1,5 @@
-// The process between us and a program that we run: it holds the program to its limits, keeps what
-// it prints, and ends everything that it started, whatever becomes of the two others.
+// The process between us and a program that we run. It enforces the program's limits, stores its
+// output, and ends everything that it started, whatever happens to us or the program.
 #pragma once
 
 #include <sys/types.h>

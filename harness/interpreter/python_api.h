@@ -86,7 +86,7 @@ const Python& python();
 
 // Whether the calling thread has Python's lock.
 bool holds_python();
-// Whether the process's interpreter is being taken down; false where there is none.
+// Whether the process has an interpreter that is being finalized.
 bool python_is_ending();
 
 inline void* type_of(void* object) {

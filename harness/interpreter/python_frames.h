@@ -26,10 +26,10 @@ int line_of(const PythonFrame& frame);
 
 // Cells of a notebook: IPython runs each under the name of a file that is not there.
 
-// "<ipython-input-3>" for the cell that the notebook shows as In[3], whatever its file is called;
-// empty: `file`, a str, is none. IPython keeps the number of each name
-// (IPython/core/compilerop.py, CachingCompiler.cache). Runs no code of Python's, so that it may be
-// called within an allocator's lock; the caller holds Python's lock.
+// "<ipython-input-3>" for the cell that the notebook shows as In[3], whatever its file is called.
+// Empty if `file`, a str, is no cell. IPython keeps the number of each name
+// (IPython/core/compilerop.py, CachingCompiler.cache). Runs no Python code, so it may be called
+// within an allocator's lock; the caller holds Python's lock.
 std::string cell_of(void* file);
 
 }  // namespace peakbench::interpreter

@@ -15,8 +15,8 @@ namespace peakbench::launch {
 // (remove_unfinished_cases()).
 class IncomingCases {
  public:
-  // The list is on the disk before a case can come. Throws HostError where it cannot be written,
-  // ConfigError where somebody's own file is in its place.
+  // The list is on the disk before a case can arrive. Throws HostError if it cannot be written,
+  // ConfigError if another program's file is in its place.
   IncomingCases(std::string folder, std::set<std::string> slugs);
   ~IncomingCases();  // takes away what has come, unless it is finished
   IncomingCases(const IncomingCases&) = delete;

@@ -44,7 +44,8 @@ class UnfinishedFolder {
   std::filesystem::path path_;
 };
 
-// Of all below it: what is loaded from a cache, nobody else may write.
+// For everything below the folder: other users must not be able to write what is loaded from a
+// cache.
 void close_to_others(const std::filesystem::path& folder);
 
 }  // namespace peakbench::launch

@@ -68,7 +68,7 @@ class RunBook {
   // With the checkpoints that are known of now.
   std::vector<CaseOrder> memory_orders(const std::vector<std::size_t>& cases) const;
 
-  // What happened to a case. None of it is written before save() or save_now().
+  // Events of a case. They are written by save() or save_now().
   void take_memory(std::size_t index, records::CaseResult found);
   // What others measured of it, all workers' together.
   void take_over(std::size_t index, records::CaseResult found);

@@ -33,8 +33,8 @@ struct WorkerOrder {
 // own environment what PyTorch's launchers set (worker_environment.h).
 struct GroupOrder {
   std::vector<WorkerOrder> workers;  // one at least
-  // From a process that has the libraries loaded: quicker, and the same figures. Not for what is
-  // timed: that shares nothing with anybody.
+  // Forks a process that has the libraries loaded: quicker, with the same figures. Not for timing,
+  // which must share nothing with other processes.
   bool forked = false;
   // Of all together. Of the memory each has its even share: ranks do the same work.
   std::chrono::seconds timeout{0};   // 0: none

@@ -15,7 +15,7 @@
 
 namespace peakbench::launch {
 
-// Who is told while a run goes on.
+// The listener of a run.
 
 class RunListener {
  public:
@@ -36,7 +36,7 @@ class RunListener {
   virtual void case_ended(std::size_t place, const records::CaseResult& result) = 0;
 };
 
-// The record that a run begins with: a new one, or that of the folder's run to be continued.
+// The initial record of a run: a new one, or the record in the folder that is to be continued.
 
 class RunFolder;
 
@@ -47,9 +47,8 @@ struct OpenOptions {
   std::vector<std::string> command;
 };
 
-// Throws ConfigError when the folder holds a run (without resume and overwrite), another run than
-// this plan's (with resume), or files of somebody else's; RunFileError when its run.json cannot be
-// read.
+// Throws ConfigError if the folder contains a run (without resume and overwrite), a run of another
+// plan (with resume), or other files. Throws RunFileError if its run.json cannot be read.
 records::Run open_run(const planning::Plan& plan, const RunFolder& folder,
                       const OpenOptions& options);
 

@@ -38,9 +38,9 @@ class Catalogue {
   // that is one offer alone. Throws ConfigError with the nearest id.
   const Offer& find(planning::Kind kind, const std::string& name) const;
 
-  // The options typed go before those of the suite's table for its id, these before the defaults.
-  // Throws ConfigError: unknown id or option (nearest named), a value of another type or out of
-  // range (what is expected).
+  // Typed options come before the suite's table for its id, and that comes before the defaults.
+  // Throws ConfigError: unknown id or option (names the nearest), a value of another type or out of
+  // range (names what is expected).
   Choice choose(planning::Kind kind, const TypedSelection& typed, const OptionTables& tables) const;
 
   // One option's value, or ConfigError.
@@ -53,7 +53,7 @@ class Catalogue {
 
 const char* to_string(planning::Kind kind);  // model, strategy
 
-// All of its options, each as its manifest has it where nobody chose.
+// All of its options, with the defaults of its manifest.
 nlohmann::json default_options(const planning::Entry& entry);
 
 }  // namespace peakbench::planning

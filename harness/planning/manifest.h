@@ -34,7 +34,7 @@ struct Conflict {
   std::string id, reason;  // the reason as a sentence
 };
 
-// Parts of which a model has no linear layer of its own.
+// Parts for which a model has no separate linear layer.
 struct MissingLinears {
   std::vector<std::string> parts;
   std::string reason;  // as a sentence

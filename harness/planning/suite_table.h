@@ -41,7 +41,7 @@ class SuiteTable {
  public:
   SuiteTable(const toml::table& table, const std::string& file) : table_(table), file_(file) {}
 
-  // Throws ConfigError at the first key that is none of these, with the nearest one.
+  // Throws ConfigError at the first unknown key, with the nearest known one.
   void only(const std::vector<std::string>& known) const;
 
   bool has(const std::string& key) const { return table_.contains(key); }

@@ -5,8 +5,8 @@
 
 namespace peakbench::programs {
 
-// The worker of a program's case: runs it traced, in a process of its own, so that its folder, its
-// variables and its signals are nobody else's.
+// The worker of a program's case: runs it traced, in its own process, with its own folder,
+// variables and signals.
 
 // Reads the job (records/job.h), runs its program, writes the traces beside `trace_path` and the
 // result, and exits 0 whenever it wrote one. Standard output and error are the program's own.
@@ -17,8 +17,8 @@ int run_case_worker(const std::string& job_path);
 inline constexpr const char* kReleaseLibraries = "__libraries";
 
 // Compiles the tracer and the values library for the PyTorch in the folder `torch`, as `trace` and
-// `emulate` do, and copies them to a folder of `out`, named by pytorch::library_folder(), which is
-// returned. Throws ConfigError.
+// `emulate` do. Copies them to a folder of `out`, named by pytorch::library_folder(), and returns
+// that folder. Throws ConfigError.
 std::filesystem::path make_release_libraries(const std::filesystem::path& torch,
                                              const std::filesystem::path& out);
 

@@ -52,9 +52,9 @@ std::int32_t process_of(const std::filesystem::path& file);
 // "process 4711 used PyTorch and was not traced: ..."
 std::string sentence_of(const Untraced& process);
 
-// Looks every 0.2 s which processes that this one has started have PyTorch loaded and not the
-// tracer: Python without its environment. For programs without an emulated card, which knows its
-// users. Reads /proc; takes no signals.
+// Finds child processes that have loaded PyTorch without the tracer: Python without its
+// environment. Checks every 0.2 s. For programs without an emulated card, which knows its users.
+// Reads /proc; takes no signals.
 class UntracedWatch {
  public:
   explicit UntracedWatch(std::filesystem::path tracer);  // the library

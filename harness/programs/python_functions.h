@@ -9,7 +9,7 @@
 namespace peakbench::programs {
 
 struct PythonToAsk {
-  std::string interpreter;  // empty: there is none
+  std::string interpreter;  // empty: none
   // Our own program, which runs Python on an emulated card where its PyTorch does not load without
   // CUDA's libraries.
   std::string peakbench;

@@ -10,9 +10,9 @@
 
 namespace peakbench::programs {
 
-// How large the blocks of an allocation history are. A snapshot says of an allocation what was
-// asked for, and of segments where they lie; the block follows from the rules of PyTorch's caching
-// allocator, as its address is known. For the module's own use.
+// Block sizes of an allocation history. A snapshot has the requested sizes of allocations, and the
+// addresses of segments. As addresses are known, the blocks follow from the rules of PyTorch's
+// caching allocator. For the module's own use.
 //
 // Source: c10/cuda/CUDACachingAllocator.cpp: round_size, should_split, try_merge_blocks.
 

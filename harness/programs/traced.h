@@ -26,12 +26,11 @@ struct Tracer {
 };
 // Where an installation has it: see tracer_places().
 struct TracerPlaces {
-  std::filesystem::path folder;  // holds `tracer`; workers that are carried lie two above
+  std::filesystem::path folder;  // has `tracer`; bundled workers are two folders above
   std::string built_for;         // the version of this build's PyTorch
 };
 TracerPlaces tracer_places(const emulator::Installation& installation);
-// May compile it: see host/compiled_library.h. Throws ConfigError where there is none, with the
-// reason.
+// May compile it: see host/compiled_library.h. Throws ConfigError with the reason if there is none.
 Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerPlaces& places,
                   const std::function<bool()>& cancelled);
 // Nullopt where it would have to be compiled first, or is not there.
@@ -42,7 +41,7 @@ struct TracingRequest {
   std::filesystem::path journals;  // a folder that is there
   bool cpu = false;                // the CPU's allocator is traced too
   bool times = false;
-  bool quiet = false;           // nothing is said inside of the program, whatever goes wrong there
+  bool quiet = false;           // prints nothing inside of the program, not even errors
   std::int64_t most_bytes = 0;  // of a process's journal, then it is traced no more; 0: as many as
                                 // can be read in the machine's memory, 16 GiB at the most
 };
@@ -64,7 +63,7 @@ struct HowItEnded {
 ProgramRun run_of(Recorded recorded, const std::vector<std::string>& command,
                   const std::string& device, const HowItEnded& how);
 
-// The process with the highest peak in its own space; nullptr: there is none.
+// The process with the highest peak in its own space; nullptr: no process.
 const ProgramProcess* fullest(const ProgramRun& run);
 
 // Why the figures of a run are worth less than they seem.

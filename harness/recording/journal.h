@@ -21,17 +21,19 @@ inline constexpr std::uint64_t kLongestText = 4096;
 // An empty file of a forked process that has allocated of the CPU: it has no journal.
 inline constexpr const char* kForkedSuffix = ".forked";
 
-// Environment of a traced program: where its processes leave their journals, the library that
-// records, the version of PyTorch that it is compiled for, whether the CPU's allocator is traced,
-// whether events have times, whether what goes wrong is said in the program, and how large a
-// journal may grow (0: 16 GiB).
-inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";
-inline constexpr const char* kLibraryVariable = "PEAKBENCH_TRACE_LIBRARY";
-inline constexpr const char* kTorchVariable = "PEAKBENCH_TRACE_TORCH";
-inline constexpr const char* kCpuVariable = "PEAKBENCH_TRACE_CPU";
-inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";
-inline constexpr const char* kQuietVariable = "PEAKBENCH_TRACE_QUIET";
-inline constexpr const char* kMostVariable = "PEAKBENCH_TRACE_MOST";
+// Environment variables of a traced program.
+inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";  // the folder of journals
+inline constexpr const char* kLibraryVariable =
+    "PEAKBENCH_TRACE_LIBRARY";  // the library that records
+inline constexpr const char* kTorchVariable =
+    "PEAKBENCH_TRACE_TORCH";  // the version of PyTorch that the library is compiled for
+inline constexpr const char* kCpuVariable =
+    "PEAKBENCH_TRACE_CPU";  // whether the CPU's allocator is traced
+inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";  // whether events have times
+inline constexpr const char* kQuietVariable =
+    "PEAKBENCH_TRACE_QUIET";  // no errors are printed in the program
+inline constexpr const char* kMostVariable =
+    "PEAKBENCH_TRACE_MOST";  // bytes of a journal; 0: 16 GiB
 
 // Beside the journals, by process: the last line of what an uncaught exception of Python's printed.
 inline constexpr const char* kRaisedSuffix = ".raised";
@@ -54,8 +56,8 @@ struct Header {
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 
-// Which record it is; the struct of the same name has its fields. Numbers of texts, frames and
-// calls are those of the records that made them; -1: none.
+// The kind of a record; the struct of the same name has its fields. Texts, frames and calls are
+// numbered by the records that made them; -1: none.
 enum class Tag : std::uint8_t {
   kText,
   kSpace,
@@ -70,7 +72,7 @@ enum class Tag : std::uint8_t {
 
 // What a program does, as its thread does it.
 enum class Mark : std::uint8_t {
-  kForwardBegins,  // a model is called by nobody else's forward: in training
+  kForwardBegins,  // an outermost forward of a model, in training mode
   kEvaluationBegins,
   kGenerationBegins,
   kCallEnds,  // value: 1 where autograd recorded a graph in it
@@ -87,7 +89,7 @@ enum class Mark : std::uint8_t {
   kDifferentiates,  // call: a backward runs a node that this call recorded
   kCopyBegins,      // to another floating-point dtype; value: Copy
   kCopyEnds,
-  kJoins,  // torch.cat is called; value: 0 for the first storage that is told of it, 1 for another
+  kJoins,  // torch.cat is called; value: 0 for the first storage reported, else 1
 };
 inline constexpr int kMarkCount = 18;
 

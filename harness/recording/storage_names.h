@@ -13,8 +13,8 @@
 
 namespace peakbench::recording {
 
-// What the tracer reads of Python objects: containers, tensors. The caller holds Python's lock.
-// Nothing here makes an object that Python's collector counts, but for where it says so.
+// The tracer's reader of Python objects: containers, tensors. The caller holds Python's lock.
+// Except where noted, nothing here makes an object that Python's collector counts.
 
 using namespace interpreter;
 

@@ -70,10 +70,10 @@ std::string emulated_device(const std::string& card);
 // The card's name and its options, as the emulator reads them: h100-80gb,memory=60GiB.
 std::string card_text(const Device& device);
 
-// The one place that knows when a case's figures come from an emulated card. Its device says it for
-// a case that no worker ran, or whose worker ended without a word. `emulation` says it whatever the
-// device is called: a worker on the stand-ins takes them for cuda:0, and a file may name a device
-// of a later Peakbench.
+// The only function that decides whether a case's figures come from an emulated card. The device
+// decides for a case without a worker, or whose worker ended without a result. `emulation` decides
+// whatever the device is called: a worker on the stub libraries sees cuda:0, and a file may name a
+// device of a later Peakbench.
 bool is_emulated(const CaseResult& result);
 
 }  // namespace peakbench::records

@@ -1,5 +1,5 @@
-// A figure that somebody published: of which case, of which kind, in which unit, and how it is held
-// against ours. A suite's [[published]], a run's `published`.
+// A published figure: its case, kind and unit, and how it is compared with ours. A suite's
+// [[published]], a run's `published`.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ struct Published {
   std::string device = {};  // the emulated card that stands for the publisher's: emulated:a100-80gb
   std::optional<double> rounded_to = {};  // in `unit`; absent: to the last digit of `value`
   std::map<std::string, std::string> versions = {};  // the publisher's: {"torch", "2.4.0"}
-  // How much of the configuration is the same (kGrades). Only graded figures are held against ours.
+  // How much of the configuration is the same (kGrades). Only graded figures are compared with
+  // ours.
   std::string grade = {};
   // Of a difference that stays: one of kCauses, and what was seen, in a sentence.
   std::string cause = {}, explanation = {};
@@ -57,9 +58,9 @@ bool is_of_memory(const Published& figure);
 // beside it.
 bool is_about(const Published& figure, const CaseSpec& spec);
 
-// Our figure of the published kind; nullopt where this memory has none. peak_memory is compared
-// with what is allocated, and so is peak_active, which is more only while a block that was freed
-// waits for another stream.
+// Our figure of the published kind; nullopt if this memory has none. peak_memory and peak_active
+// are both compared with allocated bytes. Active bytes are only more while a freed block waits for
+// another stream.
 std::optional<std::int64_t> bytes_of_kind(const Memory& memory, const std::string& metric);
 
 nlohmann::ordered_json to_json(const Published& figure);

@@ -38,8 +38,8 @@ std::vector<WithStrategy> try_each(const planning::Request& request,
                                    std::size_t jobs,
                                    const std::function<void(const std::string&)>& said);
 
-// Those of which it is seen without values that they do not train as they promise: beside the case
-// as it is, too, where that has the same reference.
+// Leaves out strategies that are seen to break their promise about training, without values. They
+// are also compared with the case itself if it has the same reference.
 void leave_out_broken(std::vector<WithStrategy>& tried, const WithStrategy& now);
 
 }  // namespace peakbench::search

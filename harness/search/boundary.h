@@ -31,8 +31,8 @@ struct Tried {
 
 using Try = std::function<Tried(std::int64_t)>;
 
-// Where to look. `start` is the first number that is run. The other two are taken for granted until
-// the boundary turns out to lie beside them: then they are run, too.
+// The range to search. `start` is the first number that is run. `likely_runs` and `likely_not` are
+// assumed; if the boundary turns out to be next to one of them, it is run, too.
 struct Bounds {
   std::int64_t first = 1, last = 1;  // no number outside of these is run
   std::optional<std::int64_t> start = std::nullopt;

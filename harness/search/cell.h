@@ -37,7 +37,7 @@ enum class State {
   kNotRun,
   kFits,        // `value` runs
   kDoesNotFit,  // not even the smallest value does
-  kUnknown,     // something else than memory ended it, or somebody did
+  kUnknown,     // ended by something other than memory, or by a user
 };
 
 std::string to_string(State state);  // "fits", "does_not_fit", "not_run", "unknown"
@@ -55,9 +55,9 @@ struct CellAnswer {
   State state = State::kNotRun;
   std::string reason;                 // of kNotRun and kUnknown, a sentence
   std::optional<std::int64_t> value;  // the largest that runs
-  // It is the smallest that runs: a program's value of which more takes less memory.
+  // The smallest value that runs, for programs that need less memory with a larger value.
   bool is_smallest = false;
-  // There is no larger value, or none that the case can be given; why, where somebody said it.
+  // There is no larger value, or the case cannot have one; `limit_reason`: why, if known.
   bool at_limit = false;
   std::string limit_reason;
   std::vector<std::string> against;  // what speaks against the boundary, sentences

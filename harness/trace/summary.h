@@ -19,8 +19,8 @@ struct Moment {
   std::uint64_t event = 0;
   Phase phase = Phase::kBuild;  // it counts for
   std::int32_t step = kNone;
-  // Of the allocation that brought it here: the last one in this phase, up to `event` and alive
-  // there, of at least a thousandth of the bytes. Empty where there is none.
+  // The allocation that brought it here: the last one in this phase, up to `event` and still alive,
+  // of at least a thousandth of the bytes. Empty if there is none.
   bool in_update = false;
   std::string module, op;
   std::int64_t allocated_bytes = 0;

@@ -21,10 +21,10 @@ void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
 // is derived from it, its error in the table `trace`.
 void write_trace(const Trace& trace, const std::string& path);
 
-// The file may come from anywhere; it is not changed, and nothing beside it is. Texts come as
+// Reads a file of any origin. Neither it nor a file next to it is changed. Texts are returned as
 // UTF-8. Throws ConfigError with the path: missing, not a regular file, not a trace, cut short,
-// damaged (columns of another type, numbers out of range, sizes whose sum does not hold in 64 bits,
-// steps or scopes in disorder, tables that are none), newer than this program.
+// damaged, newer than this program. Damaged: columns of another type, numbers out of range, sizes
+// whose sum overflows 64 bits, unordered steps or scopes, invalid tables.
 Trace read_trace(const std::string& path);
 
 // What read_trace() would refuse of this trace, once it is written; empty where nothing. Indices

@@ -18,9 +18,9 @@ namespace peakbench::worker {
 // it does not say is not compared.
 std::string why_another_libtorch(const std::string& expected, const std::string& build);
 
-// Throws ConfigError where the launcher said which LibTorch it is ($PEAKBENCH_WORKER_LIBTORCH) and
-// it is another, as of an installation of which one half was replaced. Once a device is there:
-// asking LibTorch opens it.
+// Throws ConfigError if the loaded LibTorch is not the one that the launcher named
+// ($PEAKBENCH_WORKER_LIBTORCH), for example in a partly updated installation. Call it after a
+// device was made, because asking LibTorch opens the device.
 void check_loaded_libtorch();
 
 // Opens plugins and gives what they offer. The manifest and stamp are read first, without running
@@ -40,10 +40,10 @@ struct LoadedStrategy {
   planning::Entry manifest;
 };
 
-// Throw PluginError with the plugin's path: a stamp that differs, a library that cannot be opened,
-// a missing entry, one that makes nothing; PluginFailure with what the plugin's own code threw.
-// What a plugin says of the case (Unsupported, OptionError) passes as it is. Libraries stay open
-// for the life of the process.
+// Throw PluginError with the plugin's path: another stamp, a library that cannot be opened, a
+// missing entry, an entry that returns nothing. Throw PluginFailure with the error of the plugin's
+// own code. Let Unsupported and OptionError of the plugin pass. Libraries stay open for the life of
+// the process.
 LoadedModel make_model(const records::PluginUse& use, const at::TensorOptions& tensor_options);
 LoadedStrategy load_strategy(const records::PluginUse& use);
 

@@ -34,7 +34,7 @@ struct Place {
 };
 Place place_now();
 
-// A strategy changed this module of the model, by its path: the place of a failure says so.
+// A strategy changed this module of the model, by its path. Failures there mention it.
 void note_changed_module(const std::string& module, const std::string& strategy);
 
 // Where the code was that an exception left, as far as it is known. Replaces what was noted before.

@@ -39,8 +39,8 @@ class RecipeTraining final : public Training {
   // The model's loss is a mean over tokens: micro-batches count by theirs.
   void share_by_tokens() { shares_by_tokens_ = true; }
 
-  // Throws PluginError where a parameter requires a gradient although the recipe froze it, or the
-  // other way round: somebody else changed it.
+  // Throws PluginError if a parameter's requires_grad contradicts the recipe's freezing: other code
+  // changed it.
   void check_frozen() const;
 
   // After the steps. Throws NoEffect where none of them changed a parameter, and no gradient
