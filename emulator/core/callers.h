@@ -22,8 +22,8 @@ const Caller& find_caller();
 // 3.11 on.
 struct PythonUse {
   bool makes_integer = false;  // int(count.sum()), range(int(x.item()))
-  // Nothing but texts and other such numbers comes of it: no branch, size or index, and no argument
-  // of code that the file does not show.
+  // The program only makes texts and other such numbers of it: no branch, size or index, and no
+  // argument of code outside this file.
   bool only_logged = false;
   bool only_printed = false;  // and no logger or meter has it, which may be any code
 };

@@ -28,8 +28,8 @@ struct KernelFacts {
 using Kernels = std::map<std::string, KernelFacts>;
 
 // The kernels, by name, of a cubin: an ELF file for NVIDIA's machines. Empty for an image of
-// another kind and for one that contradicts itself. `image` has no size, as in the driver's own
-// call: only what its header says lies in it is read.
+// another kind and for an inconsistent one. `image` has no size, as in the driver's own call: only
+// what its header covers is read.
 Kernels kernels_of_cubin(const void* image);
 
 // Whatever could be an address in the arguments of a launch: it tells which memory the kernel can

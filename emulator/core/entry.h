@@ -16,8 +16,8 @@ namespace peakbench::emulator {
 // Every one of the vendors' libraries says success with zero.
 inline constexpr int kSuccess = 0;
 
-// What is answered where an entry point has nowhere to put its answer. The libraries have other
-// numbers for that; none of them is success.
+// Returned if an entry point has no place for its result. The libraries use other numbers for that;
+// none of them is success.
 inline constexpr int kNowhere = 3;
 
 // Answers an "create" entry point.

@@ -39,7 +39,7 @@ PEAKBENCH_EMULATOR_API MemoryResult move_value(void* to, const void* from, std::
 // ones or unknown. `bytes_there` is called if the values are kept.
 void follow_bytes(void* to, std::uint64_t bytes, const std::function<std::string()>& bytes_there);
 void follow_move(void* to, const void* from, std::uint64_t bytes);
-// What lies there is not known from now on.
+// From now on the bytes there are unknown.
 PEAKBENCH_EMULATOR_API void forget_value(void* to, std::uint64_t bytes);
 
 // A piece of work that is done when other ranks have taken part in it.

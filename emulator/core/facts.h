@@ -1,7 +1,6 @@
-// What the stub libraries enter in a ledger beside its counters, as kinds: what the host read, what
-// was not emulated or went wrong, and workspaces that are missing. What a kind means for the
-// verdict and the words for it are rows of the tables in facts.cpp; nothing else is decided by
-// words.
+// Kinds of entries in a ledger in addition to its counters: reads by the host, calls that were not
+// emulated or failed, and missing workspaces. The tables in facts.cpp define what a kind means for
+// the verdict, and its words. Nothing else is decided by words.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +35,7 @@ enum class ReadKind : std::uint32_t {
 };
 inline constexpr int kReadKinds = 10;
 
-// Of reads whose values were not known.
+// For reads of unknown values.
 Effect effect_of(ReadKind kind);
 const char* word_of(ReadKind kind);  // "integer"; empty for bytes
 

@@ -64,7 +64,7 @@ struct LedgerReadBack {
   char function[240];          // the nearest named function that asked
   char library[64];
   char operation[96];  // the operator of PyTorch below which it happened, if any: aten::item
-  char place[160];     // train.py:12, of reads whose values were not known, in Python
+  char place[160];     // train.py:12, of reads of unknown values, in Python
 };
 
 // What did not find a row is counted in `beyond`, which names no place: it weighs as a row does.
@@ -74,7 +74,7 @@ struct LedgerReads {
   LedgerReadBack rows[kLedgerReads];
 };
 
-// What is entered beside counters: of a kind, whatever of it there is to name.
+// An entry in addition to counters: its kind, and the names that the kind has.
 struct LedgerFact {
   std::uint64_t calls;
   LedgerTime first;
@@ -130,7 +130,7 @@ enum class Computing : std::uint32_t {
   no_pytorch,   // it has not asked PyTorch for a card
   not_asked,    // never requested
   on,           // values/ computes them
-  off,          // the user said so
+  off,          // by the user
   unavailable,  // `computing_note` says why
 };
 
@@ -166,7 +166,7 @@ struct Ledger {
   std::uint64_t copies_in_device, copies_in_device_bytes;
   std::uint64_t copies_to_host, copies_to_host_bytes;
   LedgerReads known_reads;
-  LedgerReads reads[kReadKinds];  // by kind: those whose values were not known
+  LedgerReads reads[kReadKinds];  // by kind: reads of unknown values
   // Whether PyTorch's own counts of memory are read; else they are zero.
   std::uint32_t counts_known;
   Computing computing;
@@ -183,7 +183,7 @@ struct Ledger {
   LedgerWorkspaces workspaces;
 };
 
-// Of a place's reads, those whose values were not known.
+// A location's reads of unknown values.
 inline std::uint64_t unknown_calls(const LedgerReadBack& row) {
   return row.zero_calls + row.uncertain_calls + row.substitute_calls;
 }

@@ -40,8 +40,8 @@ class KeptBytes {
   std::map<std::uint64_t, Run> runs_;  // by start; they do not overlap
 };
 
-// Memory of the devices and of the host, as CUDA hands it out: whole blocks, and addresses and
-// memory apart.
+// Memory of the devices and of the host, as CUDA allocates it: whole blocks, or addresses and
+// memory separately.
 
 inline constexpr std::uint64_t kPage = 2ull << 20;  // device memory is handed out in these
 inline constexpr std::uint64_t kKeptBytes = kPage;  // allocations up to this keep real bytes

@@ -19,7 +19,7 @@ class PoolSpace {
   void give_back(std::uint64_t base, std::uint64_t bytes);
   // Removes the largest chunk without pieces in use. Returns its base and bytes.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> remove_free_chunk();
-  // The chunk that an address of the pool lies in.
+  // The chunk that contains an address of the pool.
   std::pair<std::uint64_t, std::uint64_t> chunk_of(std::uint64_t address) const;
   std::uint64_t bytes() const { return bytes_; }
   bool in_use() const { return free_bytes_ != bytes_; }

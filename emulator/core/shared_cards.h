@@ -28,7 +28,7 @@ struct SharedPeak {
 
 struct SharedCards {
   std::uint64_t magic;
-  pthread_mutex_t mutex;                  // survives whoever dies with it
+  pthread_mutex_t mutex;                  // survives the death of its owner
   std::uint64_t used_bytes[kMaxDevices];  // of all processes together
   SharedPeak peaks[kMaxDevices];
   SharedProcess processes[kSharedProcesses];

@@ -123,7 +123,7 @@ struct Queues {
   std::uint64_t next_capture = 0;
   std::vector<Ticket> tickets_of_default;  // of the default streams, which are one here
   Progress progress_of_default, done_until;
-  Progress told_until;  // that the host was told of, see told_of_stream
+  Progress told_until;  // that the host has seen done, see told_of_stream
   std::uint64_t default_idle_since = 0, all_idle_since = 0;
   std::uint64_t issued = 0, all_done_until = 0;
 };
@@ -199,7 +199,7 @@ std::vector<Ticket>* tickets_of_stream(State& state, std::uint64_t stream);
 void note_recorded(std::uint64_t handle, Event& event, std::uint64_t stream);
 void note_waited(State& state, Event& event);
 void note_destroyed(Event& event);
-// The calling thread was told that it is done.
+// The calling thread has seen that it is done.
 void asked_for_event(std::uint64_t event);
 void merge_tickets(std::vector<Ticket>& into, const std::vector<Ticket>& from);
 

@@ -15,9 +15,9 @@ PEAKBENCH_EMULATOR_API bool answer_event_query(std::uint64_t event, const char* 
                                                const void* caller);
 PEAKBENCH_EMULATOR_API bool answer_stream_query(std::uint64_t stream, const char* function,
                                                 const void* caller);
-// What lies between any two events, in milliseconds: programs divide by it and repeat until a time
-// is reached (autotuning), so it is positive, and long. It is entered as unmodelled, and as a read
-// where the program asked.
+// Milliseconds between any two events. Programs divide by it, and repeat until a time is reached
+// (autotuning), so it is positive, and long. Entered as unmodelled, and as a read if the program
+// asked.
 PEAKBENCH_EMULATOR_API float answer_elapsed_time(const char* function, const void* caller);
 
 // A program has the card profiled (CUPTI).

@@ -15,7 +15,7 @@ enum PeakbenchStanding {
   kPeakbenchKnown = 1,       // `to` holds the value
   kPeakbenchFinite = 2,      // `to` holds a check for finite values, which they are taken to be
   kPeakbenchPartly = 3,      // some of the values in `to` are plausible ones
-  kPeakbenchSubstitute = 4,  // `to` holds a plausible value in place of one that is not known
+  kPeakbenchSubstitute = 4,  // `to` holds a plausible value in place of an unknown one
   kPeakbenchNotMine = 5,     // the reader knows nothing of them
 };
 // Answers a read of device memory by the host. `held`: what is known of what `to` holds already;
@@ -24,13 +24,13 @@ using PeakbenchReader = int (*)(std::uint64_t from, void* to, std::uint64_t byte
                                 enum PeakbenchStanding held, int* kind);
 // What the device was asked to run.
 enum PeakbenchWork {
-  kPeakbenchLibraryCall = 0,     // of a vendor's library, for whoever called that
+  kPeakbenchLibraryCall = 0,     // of a vendor's library, for its caller
   kPeakbenchBuiltInKernel = 1,   // a kernel that its library brings along
   kPeakbenchLoadedAtRunTime = 2  // a kernel of an image that was loaded at run time, or a graph
 };
 // Called for each launch or library call that would have made the device write memory. `words`:
 // where it may have written, among them numbers that are no addresses; -1 of them: anywhere.
-// `caller`: the code that launched; null where that is not known.
+// `caller`: the code that launched; null if unknown.
 using PeakbenchWorkListener = void (*)(const std::uint64_t* words, int count,
                                        enum PeakbenchWork work, const void* caller);
 
@@ -69,12 +69,12 @@ struct PeakbenchIssued {
 // page-locked memory: that is written before the call returns.
 PEAKBENCH_VALUES_API struct PeakbenchIssued peakbench_emulator_in_flight(std::uint64_t stream,
                                                                          const void* to);
-// Whether the host has waited for it since, or was told that it is done.
+// Whether the host has waited for it since, or has seen that it is done.
 PEAKBENCH_VALUES_API int peakbench_emulator_is_done(struct PeakbenchIssued issued);
 // Whether what is asked of the stream from now on comes after it.
 PEAKBENCH_VALUES_API int peakbench_emulator_is_before(struct PeakbenchIssued issued,
                                                       std::uint64_t stream);
-// PyTorch's counts of its memory on a device, for the ledger: the peaks since it last said.
+// PyTorch's counts of its memory on a device, for the ledger: the peaks since the last call.
 PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t peak_allocated_bytes,
                                                      std::uint64_t peak_reserved_bytes);
 // How much of a device PyTorch's allocator has handed out now; asked with no lock held.
@@ -101,7 +101,8 @@ struct PeakbenchArrival {
   int (*resolve)(void* token, void* to, const struct PeakbenchUnsure* unsure);
   void (*release)(void* token);  // the last call
 };
-// What an exchange between processes asks of whoever computes values. Called with no lock held.
+// Requests of an exchange between processes to the library that computes values. Called with no
+// lock held.
 struct PeakbenchExchange {
   // The value of these bytes, as a PeakbenchStanding. `floating`: of floating-point numbers, which
   // are not worth computing where they are neither known nor a check for finite values.
@@ -153,7 +154,7 @@ inline constexpr const char* kValuesProblemVariable = "PEAKBENCH_EMULATED_VALUES
 inline constexpr const char* kComputeVariable = "PEAKBENCH_EMULATED_COMPUTE";
 // nonzero=all or nonzero=none: how many rows a size that rests on unknown values gets.
 inline constexpr const char* kAssumeVariable = "PEAKBENCH_EMULATED_ASSUME";
-// A number: which plausible values stand in for unknown ones. 0, or not set: the usual ones.
+// A number that selects the plausible values for unknown ones. 0, or not set: the usual ones.
 inline constexpr const char* kGuessVariable = "PEAKBENCH_EMULATED_GUESS";
 
 }  // namespace peakbench::emulator

@@ -4,7 +4,7 @@
 
 namespace peakbench::emulator::cudnn {
 
-// The release of cuDNN that this one stands in for.
+// The release of cuDNN that this library replaces.
 
 // As cudnnGetVersion counts it: 91900. It is the one that the program's PyTorch is released with,
 // or else the one of this build's LibTorch.

@@ -98,10 +98,10 @@ struct Descriptor {
   std::vector<std::int64_t> dimensions;
   bool is_virtual = false;  // within the graph: no memory of the caller's
   // Other descriptors in it, by attribute: an operation's tensors, a graph's operations; null for
-  // one that is not known.
+  // an unknown one.
   std::map<int, std::vector<std::shared_ptr<const Descriptor>>> holds;
-  // The graph that it is of: a plan's, a configuration's from the heuristics, theirs. Null where
-  // the program chose the engine or asked for some of the card: what comes of that is not known.
+  // The graph of a plan, or of a configuration from the heuristics. Null if the program chose the
+  // engine or limited the card: the result is then unknown.
   std::shared_ptr<const Descriptor> graph;
   bool is_narrowed = false;  // heuristics: for some of the card's multiprocessors
 
@@ -112,8 +112,8 @@ struct Descriptor {
   }
 };
 
-// By handle, each from any thread; nothing happens to a handle that is not known. What a descriptor
-// holds it shares: programs fill one before they put it into another.
+// By handle, each from any thread; unknown handles are ignored. Descriptors share their contents:
+// programs fill one before they put it into another.
 void create(void* handle, int type);
 void destroy(void* handle);
 // cudnnBackendSetAttribute: `elements` are `count` of that type.

@@ -10,13 +10,13 @@
 
 namespace peakbench::emulator {
 
-// Cards that are no CUDA cards, told by their names.
+// Other makers' cards, recognized by their names.
 
 // For a card of another maker, such as mi300x: "is one of AMD's, which run PyTorch's ROCm build".
 // Empty for all other names. Ignores case, dashes and spaces.
 std::string other_maker(std::string_view name);
 
-// Emulated cards as people name them: `h100-80gb`, `h100-80gb,memory=60GiB,count=8`, or the path of
+// Emulated cards as users type them: `h100-80gb`, `h100-80gb,memory=60GiB,count=8`, or the path of
 // a JSON file.
 
 struct Card {

@@ -36,23 +36,23 @@ struct CardPeak {
   const CardUse* largest{};  // who took the most; into the list of uses
 };
 
-// Of each card that was used. `card_peaks`: see read_card_peaks; where it is empty, as of one
-// process alone, each card's largest user counts.
+// Peaks of the used cards. `card_peaks`: see read_card_peaks. If it is empty, as for a single
+// process, each card's largest user counts.
 std::vector<CardPeak> peaks_of_cards(const std::vector<CardUse>& uses,
                                      const std::vector<SharedPeak>& card_peaks,
                                      std::uint64_t context_bytes);
 
-// Which allocation did not fit: the last one that was refused, and whether the program went on.
+// The allocation that did not fit: the last refused one, and whether the program continued.
 
 struct OutOfMemory {
-  bool swallowed = false;          // the program went on, or ended well
+  bool swallowed = false;          // the program continued, or ended well
   CardUse use{};                   // who asked
   std::uint64_t calls = 0;         // how often it ran out of memory
-  std::uint64_t asked_bytes = 0;   // of the card, the last time; 0: the program's own limit, which
-                                   // the card never heard of (set_per_process_memory_fraction)
+  std::uint64_t asked_bytes = 0;   // of the card, the last time; 0: the program's own limit was
+                                   // reached (set_per_process_memory_fraction)
   std::uint64_t in_use_bytes = 0;  // by all processes, then
-  std::uint64_t needed_bytes = 0;  // in all, by PyTorch's count; 0: not known
-  std::string function, place;     // that asked; empty where not known
+  std::uint64_t needed_bytes = 0;  // in all, by PyTorch's count; 0: unknown
+  std::string function, place;     // that asked; empty if unknown
 };
 
 // The host refused memory to a process (ulimit -v), and the card never did. If it ran out of

@@ -38,7 +38,7 @@ pytorch::LibraryInUse values_library_for(const std::optional<pytorch::TorchInUse
 struct ValuesRequest {
   bool compute = true;
   std::string assume;  // "nonzero=all", "nonzero=none" or empty
-  int guess = 0;       // which plausible values stand in for unknown ones; 0: the usual ones
+  int guess = 0;       // selects the plausible values for unknown ones; 0: the usual ones
 };
 
 // May compile a library for the program's PyTorch: `cancelled` is asked meanwhile. Throws

@@ -20,14 +20,14 @@ struct Installation {
   // What a PyTorch for CUDA 12 loads under other names.
   std::vector<std::filesystem::path> cuda12_libraries;
   std::vector<int> cuda_majors;  // whose programs find their libraries: 12, 13
-  // Of a program's own PyTorch, where it is known; 0: not known.
+  // Of a program's own PyTorch; 0: unknown.
   int cuda_version = 0;   // 12040
   int cudnn_version = 0;  // 90100
   int nccl_version = 0;   // 22105
 };
 
-// The folder of the variable PEAKBENCH_EMULATOR_DIR, else ../lib/peakbench/emulator beside the
-// running program, else the build's. Throws ConfigError saying where it looked.
+// The folder of the variable PEAKBENCH_EMULATOR_DIR, else ../lib/peakbench/emulator relative to the
+// running program, else the build's. Throws ConfigError with the folders that were searched.
 Installation find_installation();
 // Throws ConfigError naming what is missing.
 Installation installation_in(const std::filesystem::path& folder);

@@ -19,7 +19,7 @@ namespace peakbench::emulator {
 
 struct EmulateRequest : EmulatedCommand {
   std::string name;       // of the program, for comparisons; empty: what its command says
-  std::string json_path;  // where the figures go besides; empty: nowhere
+  std::string json_path;  // additional file for the figures; empty: none
   // Where they go in place of a file. Standard output is then theirs: the program's goes to stderr.
   std::ostream* json_out = nullptr;
   Look look;                        // styling of stderr, and how much is printed there

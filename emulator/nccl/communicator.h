@@ -55,7 +55,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const std::string& name() const { return name_; }
   // The other ranks are assumed to be like this one: they do not exist, or are not of this program.
   bool alone() const { return alone_; }
-  // How many ranks there are is not known: made by a split when alone.
+  // The number of ranks is unknown: made by a split when alone.
   bool ranks_unknown() const { return ranks_unknown_; }
   void forget_ranks() { ranks_unknown_ = true; }
 

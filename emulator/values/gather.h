@@ -19,7 +19,7 @@ struct Call {
   SizeOf size_of = SizeOf::nothing;
   std::optional<Uniform> uniform;                  // of checks for finite values that are large
   std::int64_t range = 1;                          // of an index into the first argument
-  std::int64_t most = 0;                           // of an integer in the result; 0: not known
+  std::int64_t most = 0;                           // of an integer in the result; 0: unknown
   c10::SmallVector<const void*, 8> storages;       // of the arguments, to tell views from results
   std::vector<at::Tensor> targets;                 // what it writes in place
   std::vector<std::pair<int, int>> target_places;  // argument, index in a list or -1

@@ -1,6 +1,6 @@
-// Tensors of the host that hold numbers which were read of the card and are not known, or that a
-// copy may not have written yet. What operators make of them there is not known either; a size, an
-// integer or a truth of them decides what the program does.
+// Host tensors with unknown numbers read from the card, or with numbers that a copy may not have
+// written yet. Results of operators on them are unknown, too. A size, an integer or a boolean from
+// them decides the program's path.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ bool is_marked_on_host(const at::Tensor& tensor,
 
 // A call of an operator on tensors of the host.
 struct HostCall {
-  bool rests = false;      // on numbers that are not known
+  bool rests = false;      // on unknown numbers
   bool decides = false;    // what it asks of them below is a part of that
   bool in_flight = false;  // a copy may not have written them yet
   Purpose purpose = Purpose::any;
@@ -36,7 +36,7 @@ struct Asking {
 // Before the operator runs. Reports what it decides.
 HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> arguments,
                        const Asking& asking);
-// After: its results and targets are not known either.
+// After the operator: its results and targets are unknown, too.
 void end_on_host(const Operator& op, const HostCall& call, const std::vector<c10::IValue>& results);
 
 }  // namespace peakbench::values

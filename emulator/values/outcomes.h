@@ -10,7 +10,7 @@
 
 namespace peakbench::values {
 
-// Of what was read of a value that is not known, or of none (null).
+// Of a read of an unknown value, or of none (null).
 struct Outcome {
   void* to = nullptr;  // holds what was made up, and then the outcome
   std::uint64_t bytes = 0;

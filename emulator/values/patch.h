@@ -25,7 +25,7 @@ class Arrival {
   ~Arrival();
 
   bool is_here() const { return here_; }
-  // Waits for the bytes. With no lock held: others may have to go on before they come.
+  // Waits for the bytes. With no lock held: other threads may have to run before they arrive.
   void wait();
   // Waits unless they are here. What they are: where that is kPeakbenchUnknown, zeros.
   int write(char* to);
@@ -41,7 +41,7 @@ class Arrival {
   std::atomic<bool> here_{false};
 };
 
-// Without what lies between the two.
+// `ranges` without the bytes from `begin` to `end`.
 Ranges without(const Ranges& ranges, std::size_t begin, std::size_t end);
 // New memory.
 ValuePtr untouched(std::size_t bytes);
@@ -55,8 +55,8 @@ void settle(const ValuePtr& value);
 // on. Call with no lock held.
 int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to);
 
-// Which bytes of the patched value rest on substitutes, where what it is made of is computed; but
-// for an arrival's.
+// Bytes of the patched value that depend on substitutes, if its inputs are computed. Without an
+// arrival's.
 Ranges unsure_after(const Patch& patch);
 // The storage's value with bytes of it replaced; `patch.before` is filled in. Call with the lock.
 void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);

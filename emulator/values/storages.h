@@ -68,9 +68,9 @@ bool is_wrapper(const at::Tensor& tensor);
 bool has_storage(const at::Tensor& tensor);
 // The same, or a conjugate or negative view.
 bool can_be_read(const at::Tensor& tensor);
-// The dense tensors that a sparse one is made of, indices before values; none of another kind.
+// The dense tensors of a sparse one, indices before values; none for other tensors.
 std::vector<at::Tensor> parts_of(const at::Tensor& tensor);
-// Whatever lies there is not known any more; of any tensor, plain or not.
+// The bytes there are unknown from now on. For any tensor, plain or not.
 void forget_storage(const at::Tensor& tensor);
 std::uint64_t base_of(const at::Tensor& tensor);
 std::size_t bytes_of(const at::Tensor& tensor);
@@ -79,8 +79,8 @@ bool covers_storage(const at::Tensor& tensor);
 
 // Whose code called.
 
-// Whether this code lies in PyTorch's libraries of kernels. Inductor's launcher, which starts
-// kernels that were compiled at run time, lies in another (libtorch_python.so).
+// Whether this code is in PyTorch's libraries of kernels. Inductor's launcher, which starts kernels
+// compiled at run time, is in another one (libtorch_python.so).
 bool is_pytorchs(const void* code);
 
 }  // namespace peakbench::values

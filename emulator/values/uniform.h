@@ -12,7 +12,7 @@ namespace peakbench::values {
 // The tensor's storage holds such a check from now on.
 void put_uniform(const at::Tensor& tensor, double element);
 
-// What a call makes of such checks: by result, and by what it writes in place, the element.
+// The element that a call on such checks computes: by result, and by what it writes in place.
 struct Uniform {
   std::vector<std::optional<double>> results, targets;
 };
