@@ -26,7 +26,7 @@ Command add_advise(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
-// `typed`: for what stands behind "--", which is the debugger's.
+// `typed`: for the words after "--", which are the debugger's.
 Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_report(CLI::App& app, World& world);
 Command add_quickstart(CLI::App& app, World& world);

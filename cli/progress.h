@@ -26,7 +26,7 @@ struct Activity {
   std::size_t workers = 1;  // at work
   records::Progress progress;
   std::int64_t elapsed_s = 0;     // of the worker
-  std::int64_t remaining_s = -1;  // of the run, estimated; -1: not known yet
+  std::int64_t remaining_s = -1;  // of the run, estimated; -1: still unknown
 };
 
 // At most two lines of less than `width` columns: what matters least is left out first.

@@ -50,8 +50,8 @@ class SafeBuffer : public std::streambuf {
   std::string pending_;  // the beginning of a character
 };
 
-// Writes to `target`, which must outlive it, what escaped_controls() makes of the text, and as soon
-// as `target` would. A failure of `target` is one of this stream.
+// Writes escaped_controls() of the text to `target`, which must outlive it, and flushes when
+// `target` would. A failure of `target` is a failure of this stream.
 class SafeStream : public std::ostream {
  public:
   explicit SafeStream(std::ostream& target);
@@ -79,10 +79,10 @@ class RedrawnLines {
   std::ptrdiff_t drawn_ = 0;
 };
 
-// What the program prints for others to read: all of it, or an error. Half a list of cases must not
-// pass for a whole one.
+// Output of the program for other programs: complete, or an error. Half a list of cases must not
+// look like a complete one.
 
-inline constexpr int kNobodyReads = 128 + 13;  // as of a process that SIGPIPE ended
+inline constexpr int kNobodyReads = 128 + 13;  // the exit code of a process ended by SIGPIPE
 
 // An ostream on a descriptor that remembers why a write failed. Later output is dropped: the run
 // continues, its results are files.

@@ -44,7 +44,7 @@ launch::Wish wish_of(const World& world);
 // what to do.
 planning::Worker worker_for(World& world, const launch::Wish& wish);
 
-// The worker beside the program belongs to the PyTorch that the program was built with.
+// The worker next to the program belongs to the PyTorch that the program was built with.
 bool has_own_worker(const World& world);
 planning::Worker own_worker(const World& world);
 // It is there, and what was asked for; no other is looked for then.
