@@ -45,8 +45,8 @@ std::vector<Part> parts_of(const trace::Trace& trace);
 // The allocations behind parts_of(), by phase; a phase in which nothing was alive is left out.
 std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace);
 
-// Of one case of a run whose traces lie in `folder`; nullopt where the case has no trace there (not
-// recorded, not kept). Throws ConfigError for one that is damaged or newer.
+// For one case of a run with its traces in `folder`; nullopt if it has no trace there (not
+// recorded, not kept). Throws ConfigError for a damaged or newer trace.
 std::optional<std::vector<Part>> parts_of_case(const records::CaseResult& result,
                                                const std::string& folder);
 
@@ -68,9 +68,8 @@ struct Source {
   std::vector<CaseParts> parts;  // of cases whose trace existed when they were added
   std::string folder;            // where traces are, to be read where they are needed; "" = none
   std::string label;             // "results/new", "main@latest (run 12, 3f9c2d1)"
-  // What `peakbench emulate --json` wrote: of memory it has allocated and reserved at the peak and,
-  // where it was traced, the categories and `lines` there. What else a case would have is not known
-  // rather than none.
+  // From `peakbench emulate --json`: it has allocated and reserved memory at the peak and, if the
+  // program was traced, its categories and `lines`. Other figures of a case are unknown, not zero.
   bool peaks_only = false;
   std::vector<trace::LineShare> lines = {};
 };

@@ -1,5 +1,5 @@
-// What fills a program's memory at its peak, for a terminal and as JSON: at length, and in short.
-// Pure; names from the trace stand as they are.
+// What fills a program's memory at its peak, for a terminal and as JSON: in full, and in short.
+// Pure; names from the trace are not escaped.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -44,7 +44,7 @@ struct PeakBrief {
   std::string advice;
 };
 
-// Pure; names from the trace stand as they are.
+// Pure; names from the trace are not escaped.
 PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
 
 // JSON with the names of `memory` in run.json, and some more:

@@ -20,8 +20,8 @@ struct Against {
   std::vector<std::string> strategies;  // ids, those that need least of a program first
 };
 
-// Of what is allocated in a phase under a category; no strategies where none is meant for it. What
-// each makes of the part is in its manifest (`cost`), in words.
+// Strategies against memory that is allocated in a phase under a category; may be empty. Each
+// strategy's effect on it is in its manifest (`cost`), in words.
 Against strategies_against(trace::Category category, trace::Phase phase);
 
 // A peak by category, the largest first.

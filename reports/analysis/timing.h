@@ -10,11 +10,10 @@
 
 namespace peakbench::statistics {
 
-// Whether one thing is slower than another (a build, a strategy), told from times that are noisy.
-// Pure.
+// Whether one thing (a build, a strategy) is slower than another, by noisy times. Pure.
 //
-// Everything is about logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its
-// negative. docs/how-to/compare.md has the method and what it was measured to do.
+// Everything uses logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its negative.
+// docs/how-to/compare.md describes the method and its measured error rates.
 
 enum class Direction { kSame, kBetter, kWorse, kUnknown };
 const char* to_string(Direction direction);  // "same", "better", "worse", "unknown"
@@ -38,10 +37,9 @@ struct SpeedDifference {
 // (3.75).
 inline constexpr std::size_t kLeastSamples = 5;
 
-// Paired t: `log_ratios` is ln(new / base), one a pair of processes that ran next to each other in
-// random order. `same` where the interval lies within the margin on both sides of 1; `worse` and
-// `better` where it does not and lies on one side of 1.
-// Fewer than `least` samples, which is 2 at least, are not judged.
+// Paired t: `log_ratios` is ln(new / base), one for each pair of processes that ran next to each
+// other in random order. `same` if the interval is within the margin on both sides of 1; else
+// `worse` or `better` if it is on one side of 1. Needs `least` samples, at least 2.
 SpeedDifference judge_pairs(const std::vector<double>& log_ratios, double margin,
                             double false_alarms, std::size_t least = kLeastSamples);
 
@@ -50,7 +48,7 @@ SpeedDifference judge_pairs(const std::vector<double>& log_ratios, double margin
 SpeedDifference judge_groups(const std::vector<double>& base, const std::vector<double>& now,
                              double margin, double false_alarms);
 
-// The smallest whole number in the middle, the lower of two: a step that was measured.
+// The median of whole numbers, the lower of the middle two: a step that was measured.
 std::int64_t median_of(std::vector<std::int64_t> values);
 
 }  // namespace peakbench::statistics

@@ -40,8 +40,8 @@ struct Why {
   std::vector<Finding> findings;  // in the order of FindingKind
 };
 
-// Of the trace's own space. A finding is there only where the figures say so; what is below a
-// thousandth of the peak is not told (an evaluation: a hundredth; copies: a twentieth).
+// Findings in the trace's own space, each backed by its figures. Those below a thousandth of the
+// peak are left out (an evaluation: a hundredth; copies: a twentieth).
 Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
 
 struct Sentence {

@@ -12,8 +12,8 @@
 
 namespace peakbench::reports {
 
-// The words that people read for the ids that records hold, and the order in which categories are
-// stacked. An id this version does not know is shown as it is, with spaces.
+// Display names of ids in records, and the order in which categories are stacked. An unknown id is
+// shown as it is, with spaces.
 
 std::string category_label(const std::string& category);
 // A class of the palette: the category itself, or "other" for one this version does not know.
@@ -35,7 +35,7 @@ bool trains_differently(const records::Equivalence& equivalence);
 // `equivalence`. The reference case promises nothing.
 bool is_claimed(const records::Equivalence& equivalence, const std::string& case_id);
 // For a table: "bit-identical", "bit-identical (claimed)", "as lora, not bit-identical". `held_to`
-// is the stack of the reference case, empty where it is not known.
+// is the stack of the reference case, empty if unknown.
 std::string equivalence_label(const records::Equivalence& equivalence, const std::string& case_id,
                               const std::string& held_to);
 // "1.0e-05 + 1.0e-03 relative"; empty where nothing is allowed.

@@ -24,7 +24,7 @@ struct ChartsView {
 std::optional<ChartsView> charts_view(const std::string& builtin_template_directory);
 
 // Reports of finished (or interrupted) runs: pure functions of records and templates to bytes, and
-// the one function that reads run files and writes the reports beside them.
+// one function that reads run files and writes the reports next to them.
 
 struct ReportOptions {
   std::vector<std::string> formats{"html", "markdown"};
@@ -60,7 +60,7 @@ std::map<std::string, std::string> render(const std::vector<records::Run>& runs,
 // The answer for a terminal of `width` columns, in UTF-8; a narrow one gets fewer columns. Ends
 // with a newline.
 std::string main_table(const records::Run& run, int width);
-// With what is to be said first of programs, from their traces in the run's folder.
+// With the main findings about programs, from their traces in the run's folder.
 std::string main_table(const records::Run& run, int width, const std::string& folder);
 
 // A run's table for spreadsheets and data frames.

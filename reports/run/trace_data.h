@@ -19,7 +19,7 @@
 
 namespace peakbench::reports {
 
-// `whole`: with every allocation; otherwise the coarsest level alone.
+// `whole`: with every allocation; else only the coarsest level.
 std::string pack_trace(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes,
                        std::uint64_t peak_event, bool whole);
 

@@ -1,4 +1,4 @@
-// A series over time, each point beside the one before it.
+// A series over time, each point compared with the one before it.
 #pragma once
 
 #include <map>

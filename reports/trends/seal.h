@@ -50,7 +50,7 @@ void seal(sqlite::Database& database, std::int64_t number);
 // After a change of the row alone.
 void seal_row(sqlite::Database& database, std::int64_t number);
 
-// Reads the part whole, whatever state its pages are in.
+// Reads the part completely, whatever state its pages are in.
 bool is_sound(const sqlite::Database& database, std::int64_t number, Sealed what);
 
 }  // namespace peakbench::trends
