@@ -60,7 +60,7 @@ class AtomicFile {
 
   std::string path_;       // as it was named, for messages
   std::string target_;     // the file itself
-  std::string temporary_;  // its name until it is whole; empty: none
+  std::string temporary_;  // its name until it is complete; empty: none
   int descriptor_ = -1;
   bool replaces_ = true;  // false: a device or a pipe, written to as it is
 };

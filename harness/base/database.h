@@ -52,7 +52,7 @@ struct sqlite3_stmt;
 
 namespace peakbench::sqlite {
 
-// What SQLite said; the callers add the path and what to do.
+// SQLite's error; the callers add the path and what to do.
 struct DatabaseError : std::runtime_error {
   // `code`: SQLite's primary result code (SQLITE_BUSY, SQLITE_CORRUPT, ...). `system`: the system's
   // error number behind it, or 0.

@@ -32,7 +32,7 @@ std::string describe(const nlohmann::json& value);
 template <class T>
 T read_value(const nlohmann::json& value, const std::string& pointer);
 
-// A number, or what finite_or_name() made of one that is not finite.
+// A number, or the name of a non-finite one as finite_or_name() writes it.
 double read_measured(const nlohmann::json& value, const std::string& pointer);
 
 class Fields {

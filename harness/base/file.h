@@ -23,8 +23,8 @@ nlohmann::json read_json_file(const std::string& path);
 bool is_folder(const std::string& path);
 bool is_there(const std::string& path);  // a link without its target does
 
-// Why it cannot be told whether something is there: mostly a folder above that may not be entered.
-// Empty where it can.
+// Why it is unknown whether something exists: mostly a folder above that may not be entered. Empty
+// if it is known.
 std::string why_hidden(const std::string& path);
 
 // True for an empty folder, and where there is nothing.

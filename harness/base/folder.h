@@ -23,8 +23,8 @@ class Folder {
   std::string path_of(const std::string& name) const;
   int descriptor() const { return descriptor_; }  // for openat() and the like; not for reading
 
-  // A folder in this one; nullopt where there is nothing of that name. Throws ConfigError: a link
-  // (also one that leads nowhere), no folder, not to be entered.
+  // A folder in this one; nullopt if nothing has that name. Throws ConfigError: a link (even a
+  // dangling one), no folder, cannot be entered.
   std::optional<Folder> folder(const std::string& name) const;
   // The same; makes the folder if it is missing. HostError if that fails.
   Folder made(const std::string& name) const;

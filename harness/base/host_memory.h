@@ -7,8 +7,8 @@
 
 namespace peakbench {
 
-// "the machine gave no memory for 12 bytes"; and the limit on the address space, where there is
-// one. 0 bytes: how many is not known.
+// "the machine gave no memory for 12 bytes", with the limit on the address space if there is one. 0
+// bytes: unknown.
 std::string no_memory_text(std::int64_t bytes);
 
 }  // namespace peakbench

@@ -30,8 +30,8 @@ std::optional<std::string> nearest(std::string_view name,
 // Its letters, small, and digits: "RTX 4090" and rtx-4090 are rtx4090.
 std::string bare_name(std::string_view name);
 
-// What is left of a name where spellings differ: bare, without what stands before the last '/'.
-// "meta-llama/Llama-3.1-8B" and llama-3.1-8b are llama318b.
+// The common form of differently spelled names, without everything before the last '/'.
+// "meta-llama/Llama-3.1-8B" and llama-3.1-8b become llama318b.
 std::string spelling(std::string_view name);
 
 // What follows an unknown name in a message: `; did you mean "lora"?`, or `; known: baseline, lora`

@@ -1,6 +1,6 @@
-// Files that people may read, change and replace, and how Peakbench knows those that it wrote
-// itself: they end in a mark with a checksum of what stands before it. A file without the mark is a
-// stranger's, one that was changed is its author's: neither is ever replaced or deleted.
+// Files that users may read, change and replace. Peakbench recognizes its own by a mark at the end,
+// with a checksum of everything before it. A file without the mark has another origin, and one that
+// was changed belongs to its author: neither is ever replaced or deleted.
 #pragma once
 
 #include <string>

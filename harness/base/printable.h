@@ -13,7 +13,7 @@ namespace peakbench {
 // surrogates).
 std::size_t character_length(std::string_view text, std::size_t at);
 
-// What stands for a byte that is no character, and for a character that is not shown.
+// Replaces an invalid byte, and a character that is not shown.
 inline constexpr std::string_view kReplacement = "\uFFFD";
 
 // Calls `visit(text, valid)` with each character and each invalid byte.
@@ -52,12 +52,12 @@ bool is_utf8(const std::string& text);
 // For messages about what is not UTF-8: bytes above 7F and control characters as \xNN.
 std::string escaped_bytes(const std::string& text);
 
-// Texts that plugins write, kept short: a message or a name is for people.
+// Shortens texts from plugins, such as messages and names.
 
 inline constexpr std::size_t kLongestText = 4096;  // bytes
 
-// `text`; or of a longer one its beginning, up to `longest` bytes of whole UTF-8 sequences, and
-// "... (N bytes left out)".
+// `text`, or of a longer text its first `longest` bytes in complete UTF-8 sequences and "... (N
+// bytes left out)".
 std::string bounded(std::string_view text, std::size_t longest = kLongestText);
 
 }  // namespace peakbench

@@ -38,9 +38,9 @@ class RegularFile {
   // Some of /proc say 0 and hold more.
   std::size_t size() const { return size_; }
   mode_t permissions() const { return permissions_; }
-  // From where reading stands; fewer than `bytes` at the file's end. Throws std::system_error.
+  // Reads at the current position; fewer than `bytes` at the file's end. Throws std::system_error.
   std::size_t read(char* to, std::size_t bytes);
-  // From `offset`, wherever reading stands; as read() else.
+  // Reads at `offset` and keeps the current position; otherwise as read().
   std::size_t read_at(std::size_t offset, char* to, std::size_t bytes) const;
   // From `offset` on, the next bytes that the disk holds: the others, of a file with holes, are
   // zeros. Nullopt: none are left. Where the file system does not tell, all are.

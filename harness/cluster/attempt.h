@@ -80,7 +80,7 @@ struct Conclusion {
 // work for that of its memory. Others had no chance.
 Conclusion conclude(const Attempt& attempt);
 
-// How a task's attempt ended, for people.
+// How a task's attempt ended, in a sentence.
 
 // The reason of a case that is over with its task.
 std::string reason_of(EndedBy by, const Submission& submission, const Task& task,

@@ -29,7 +29,8 @@ struct TaskSeen {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // The job of a script that is an array of tasks. Throws ConfigError with what the scheduler said.
+  // Submits a script as an array of tasks, and returns the job. Throws ConfigError with the
+  // scheduler's message.
   virtual std::string submit(const std::string& script_path) = 0;
   // The job that it still has of a script, should a call have died before it wrote the number down;
   // empty: none. Nullopt: it did not answer.

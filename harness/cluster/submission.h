@@ -19,7 +19,7 @@ namespace peakbench::cluster {
 
 // The batch script of a submission, and what is asked of Slurm in it. Pure.
 
-// What is asked of Slurm for each task. Texts are Slurm's own; empty: not said.
+// Slurm options of each task. Texts are Slurm's own; empty: not set.
 struct SlurmOptions {
   std::string partition, account, time, gres, gpus_per_node, qos, constraint, memory;
   std::int64_t cpus_per_task = 1;
@@ -40,7 +40,7 @@ struct ScriptPlace {
   std::string submission;          // RUN/queue/N, absolute
   std::string logs;                // folder
   std::vector<std::size_t> cases;  // to be run, a number a task
-  std::string torch = {};          // whose worker is taken; empty: the one beside the program
+  std::string torch = {};          // whose worker is used; empty: the one next to the program
 };
 
 // The batch script: an array with one `peakbench work` a task, and how many cases each has as a
@@ -103,7 +103,7 @@ bool is_over(const Submission& submission);
 Submission read_submission(const SubmissionFiles& files,
                            const std::map<std::string, std::size_t>& index_of);
 
-// Writes down which cases are whose, beside the orders.
+// Writes which cases belong to which task, next to the orders.
 void write_tasks(const Submission& submission, const planning::Plan& plan);
 
 // The job of an earlier call's submission. Empty if it was not submitted, or if the job is gone.

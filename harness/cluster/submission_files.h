@@ -19,7 +19,7 @@ inline constexpr const char *kScriptFile = "job.sh", *kTasksFile = "tasks.json",
                             *kJobFile = "job.json", *kOrderFile = "order.json",
                             *kAtWorkFile = "at_work.json";
 
-// Of a submission, a task or an attempt. Nullopt: no such number, or something beside it.
+// Number of a submission, a task or an attempt. Nullopt: no such number, or other text with it.
 std::optional<int> number_from(std::string_view text);
 
 // Files for communication between a run and its tasks: RUN/queue/N, a folder for each submission,

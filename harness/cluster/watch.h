@@ -33,8 +33,8 @@ class Intake {
   bool is_pending(std::size_t index) const { return book_.states().pending.contains(index); }
   launch::Cases pending_of(const launch::Cases& cases) const;
 
-  // From the run of a task of these cases. `last`: what is not whole, too, as nothing more comes of
-  // this attempt.
+  // Takes results from the run of a task of these cases. `last`: also incomplete ones, as this
+  // attempt makes no more.
   void take(const launch::Cases& cases, const records::Run& run, From from, bool last);
   void end(std::size_t index, records::CaseResult found);
   // As far as it is measured: for the row of a case that ends without its task's word.
@@ -72,7 +72,7 @@ class Interval {
 
 // Who hears what tasks have measured, and that one could not begin.
 struct TaskNews {
-  // `last`: nothing more comes of this attempt.
+  // `last`: this attempt makes no more results.
   std::function<void(const Task&, const records::Run&, bool last)> measured;
   std::function<void(const Task&, const std::string& why)> refused;
 };

@@ -22,8 +22,8 @@ std::filesystem::path cache_folder(const std::string& kind);
 // is another user's.
 void make_cache_folder(const std::filesystem::path& folder);
 
-// Why what lies in the cache is not to be used: others can write to it, or it is theirs. Of a link
-// only whose it is counts. Empty where it may be.
+// Why a path in the cache must not be used: other users own it or can write to it. For a link only
+// the owner counts. Empty if it may be used.
 std::string why_not_trusted(const std::filesystem::path& path);
 
 // The same of a file that is to be loaded: others can write to it, or it is theirs. Empty where
@@ -34,7 +34,7 @@ std::string why_not_loaded(const std::filesystem::path& library);
 
 struct LibrarySources {
   std::string kind;                    // "values": its folder in the cache, and what it is called
-  std::filesystem::path folder;        // all that it is made of; searched for includes
+  std::filesystem::path folder;        // all of its sources; searched for includes
   std::filesystem::path whole;         // in the folder: the source that includes the others
   std::vector<std::string> libraries;  // of PyTorch's, that it uses: libc10.so
 };
@@ -84,7 +84,7 @@ std::string library_folder(const TorchInUse& torch);
 LibraryInUse library_for(const std::optional<TorchInUse>& torch, const LibraryBuilds& builds,
                          const std::function<bool()>& cancelled);
 
-// The same of what is there: nothing is compiled, said or made. Nullopt where one would have to be
+// The same without compiling, printing or writing anything. Nullopt if the library would have to be
 // compiled first.
 std::optional<LibraryInUse> library_at_hand(const std::optional<TorchInUse>& torch,
                                             const LibraryBuilds& builds);

@@ -18,7 +18,7 @@ class ForkServer {
  public:
   struct Started {
     pid_t supervisor = -1;  // -1: none, start the program afresh
-    std::string problem;    // for people, each once; it may come with a supervisor
+    std::string problem;    // to be printed, each once; it may come with a supervisor
   };
 
   // `arguments`: the command that serves; `environment`: what must be there before its libraries

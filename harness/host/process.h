@@ -90,9 +90,10 @@ struct ProcessEnd {
   std::int64_t cpu_ns = 0;          // user and system, of all that it started too
   std::int64_t wall_ns = 0;
   std::chrono::steady_clock::time_point ended;
-  std::string last_words;  // the end of what it printed, whatever became of the log
-  std::string log_error;   // why the log is not whole; empty: it is, as far as worker_output.h says
-  int left_running = 0;    // processes that it started and that could not be killed
+  std::string last_words;      // the end of what it printed, whatever became of the log
+  std::string log_error;       // why the log is incomplete; empty: it is complete, within
+                               // worker_output.h's limits
+  int left_running = 0;        // processes that it started and that could not be killed
   std::string server_problem;  // what was wrong with the fork server, where there was one
 };
 

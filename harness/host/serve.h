@@ -15,7 +15,7 @@
 
 namespace peakbench::process {
 
-// What a fork server and who asks it tell each other, over a socket of whole messages.
+// Messages between a fork server and its client, over a socket that keeps their boundaries.
 
 // The descriptor of the server's that its socket has.
 inline constexpr int kServerDescriptor = 3;
@@ -69,7 +69,7 @@ struct Service {
   std::function<int(const std::vector<std::string>& arguments)> run;
 };
 
-// Serves whoever started this process, on kServerDescriptor, until they are gone.
+// Serves the process that started this one, on kServerDescriptor, until it is gone.
 [[noreturn]] void serve(const Service& service);
 
 }  // namespace peakbench::process

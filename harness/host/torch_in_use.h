@@ -14,7 +14,7 @@ struct TorchInUse {
   std::string version;           // 2.11.0+cu130
   std::string cuda;              // 13.0; empty: a build without CUDA
   std::string hip;               // 6.4; empty: no build for ROCm
-  std::string git_version = {};  // the revision that it was built from; empty: not said
+  std::string git_version = {};  // the revision that it was built from; empty: unknown
   std::filesystem::path folder;  // that holds version.py
 };
 

@@ -16,10 +16,10 @@ struct PythonFrame {
 
 // The innermost first, `most` of them; the caller holds Python's lock.
 //
-// From 3.11 on Python makes a frame object only for who asks, and an object more makes its garbage
-// collector run earlier, which moves the program's memory. So frames are read where the interpreter
-// keeps them (3.11 to 3.14; Include/internal/pycore_frame.h, cpython/pystate.h), if what is read so
-// is what the frame object says when it is compared once.
+// From 3.11 on Python makes a frame object only on request. An additional object makes its garbage
+// collector run earlier, which changes the program's memory. So frames are read from the
+// interpreter's own structures (3.11 to 3.14; Include/internal/pycore_frame.h, cpython/pystate.h).
+// They are compared with a frame object once, and only used if both agree.
 std::size_t python_frames(PythonFrame* out, std::size_t most);
 
 int line_of(const PythonFrame& frame);

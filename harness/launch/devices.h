@@ -22,11 +22,11 @@ struct DriverFound {
 DriverFound driver_for(const std::string& version_line, const std::string& libtorch_cuda);
 DriverFound driver_of_this_machine(const std::string& libtorch_cuda);
 
-// The devices that this machine has, and those that it can stand in for.
+// The devices of this machine, and those that it can emulate.
 
 struct DeviceFound {
   std::string id;     // cpu, cuda:0, emulated:h100-80gb
-  std::string title;  // for people
+  std::string title;  // its display name
   // Of an emulated card.
   std::uint64_t memory_bytes = 0;
   std::string compute_capability = {};            // "8.6"

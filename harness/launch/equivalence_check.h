@@ -12,8 +12,8 @@
 
 namespace peakbench::launch {
 
-// Whether a case trains the parameters that its reference trains, told without any value: by those
-// that some step gave no gradient to.
+// Whether a case trains the parameters that its reference trains. No values are needed: it compares
+// which parameters got no gradient in some step.
 
 // Makes the promise of `one` broken where they differ; true: it did. Not where all bits were found
 // to be the reference's, and not where the host read unknown values of an emulated card, by which
@@ -24,7 +24,7 @@ bool compare_gradients(records::CaseResult& one, const records::CaseResult& refe
 // (PlannedCase::reference) writes its losses and parameters to a file that the others read. The
 // file is deleted when all of them have run.
 
-// Parameters of a model with its default options; 0: not known.
+// Parameters of a model with its default options; 0: unknown.
 using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
 
 // Indices of a plan's cases, grouped by table (records::table_of), in order of appearance. In a

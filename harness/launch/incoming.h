@@ -38,7 +38,7 @@ class IncomingCases {
 // list goes then. For who holds the folder's lock.
 void remove_unfinished_cases(const std::string& folder);
 
-// Of a program's case: what its processes recorded and no trace was made of.
+// Deletes recordings of a program's processes that no trace was made of.
 void remove_journals(const files::Folder& case_folder);
 
 // Of the folder of one case, what a run has written there; and the folder, should nothing be left

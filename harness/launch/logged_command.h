@@ -10,8 +10,8 @@
 
 namespace peakbench::launch {
 
-// Who hears of it: sentences, and every few milliseconds the last line that was said ("[12/107]
-// Building ..."); `cancelled` is asked as often.
+// Receives sentences, and every few milliseconds the last line of the output ("[12/107] Building
+// ..."). `cancelled` is asked as often.
 struct BuildListener {
   std::function<void(const std::string&)> say;
   std::function<void(const std::string&)> progress;

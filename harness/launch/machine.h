@@ -31,7 +31,7 @@ std::int64_t memory_budget(std::int64_t asked_bytes, const HostMemory& memory);
 // something.
 std::int64_t resident_limit(std::int64_t budget_bytes, const HostMemory& memory);
 
-// Bytes free for us on the file system of a folder; -1 where that is not known.
+// Free bytes on the file system of a folder; -1 if unknown.
 std::int64_t free_disk_bytes(const std::string& folder);
 
 // `environment` of run.json, as far as it is known without torch: os, kernel, cpu, logical_cores,

@@ -35,11 +35,11 @@ struct Evidence {
   std::optional<records::WorkerResult> written;  // the result file, where it could be read
   std::string read_problem;                      // why not, where there was a file
   std::string read_error;                        // the same, where the system could not read it
-  std::string host_failure;                      // what the worker said that the machine did
+  std::string host_failure;                      // the machine's failure that the worker reported
   std::string log_tail;                          // see log_tail()
   std::string log_name = "worker.log";           // whose tail that is
   std::optional<records::Progress> last;         // the last progress seen
-  std::optional<CrashSite> crash;                // of a signal: what the worker said of it
+  std::optional<CrashSite> crash;                // of a signal, as reported by the worker
   bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
   std::int64_t timeout_s = 0;
   std::int64_t rss_limit_bytes = 0;

@@ -39,9 +39,9 @@ class WritePace {
   Clock::time_point ended_;
 };
 
-// The book that is kept of a run at work: what is known of its cases, written to run.json as their
-// workers end. What hangs on that being written waits for it: a case is shown, and its reference's
-// checkpoint deleted, when a kill can no longer take its result.
+// The record of a running run: results of its cases, written to run.json as their workers end. Some
+// actions wait until a result is on the disk, where a kill cannot lose it: a case is shown, and its
+// reference's checkpoint deleted.
 
 class RunFolder;
 

@@ -33,8 +33,8 @@ GroupReport run_group(const CaseOrder& order, records::JobMode mode, Runner& run
                       const Listener& listener, const Prepare& prepare = {},
                       const Emulated& how = {});
 
-// The memory workers. On an emulated card without values first, as most cases read nothing of
-// their card; and again with them where the host read what is not known.
+// Runs the memory workers. On an emulated card first without values, as most cases read nothing
+// from their card. Then again with values if the host read unknown ones.
 GroupReport run_memory(const CaseOrder& order, Runner& runner, const Listener& listener,
                        const Prepare& prepare, Emulated how = {});
 

@@ -27,8 +27,8 @@ class RunListener {
   virtual void tick() {}  // every few milliseconds
   virtual void worker_ended(std::size_t /*place*/) {}
   virtual void warning(const std::string&) {}  // see Listener::warn
-  // Of a run on the machines of a scheduler: what was submitted; how its tasks stand, which may be
-  // said again unchanged.
+  // For a run on a scheduler's machines: submissions, and states of its tasks, which may be
+  // repeated unchanged.
   virtual void note(const std::string&) {}
   virtual void tasks_state(const std::string&) {}
   // In the order of their places, and when run.json holds it. A case that failed or is not to be
@@ -43,7 +43,7 @@ class RunFolder;
 struct OpenOptions {
   bool resume = false;       // keep the cases that the folder's run has ended
   bool overwrite = false;    // delete the folder's run first
-  bool is_resumable = true;  // whoever asks has --resume
+  bool is_resumable = true;  // the user can pass --resume
   std::vector<std::string> command;
 };
 
@@ -52,13 +52,13 @@ struct OpenOptions {
 records::Run open_run(const planning::Plan& plan, const RunFolder& folder,
                       const OpenOptions& options);
 
-// A run from its plan to its run.json: the order of workers. How it begins is above, what is
-// kept of it in run_book.h.
+// A run from its plan to its run.json: the order of workers. Its beginning is above, its record in
+// run_book.h.
 //
-// Cases that are compared (a group: equal but for the stack) have their memory workers first, then
-// take turns at being timed, round after round (rounds.h). One worker at a time, but for memory
-// workers, where that is asked for: of these several on emulated cards, and one on each of several
-// real cards. Nothing is timed beside them.
+// Cases that are compared (a group: equal but for the stack) run their memory workers first, then
+// they are timed in turn, round after round (rounds.h). Only one worker runs at a time, except
+// memory workers on request: several on emulated cards, and one on each of several real cards.
+// Timing never runs in parallel with anything.
 
 class RunFolder;
 

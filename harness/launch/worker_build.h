@@ -16,7 +16,7 @@ inline constexpr const char* kSourceVariable = "PEAKBENCH_SOURCE_DIR";
 struct BuildOrder {
   pytorch::TorchInUse torch;
   std::filesystem::path sources;  // with our CMakeLists.txt
-  std::string python;             // CMake is looked for beside it too
+  std::string python;             // CMake is also searched for next to it
   std::filesystem::path carried;  // the installation's workers: where one serves, none is built
   std::string peakbench;          // our version
   std::size_t jobs = 1;

@@ -60,8 +60,8 @@ struct Candidate {
   std::optional<pytorch::TorchInUse> torch;
 };
 
-// `own`: PyTorchs that a worker may load beside the environment's: the one that it was built with,
-// and the one beside the installation (WorkerFolder -> folders of packages).
+// `own`: other PyTorchs that a worker may load than the environment's. They are the one that it was
+// built with, and the one next to the installation (WorkerFolder -> folders of packages).
 using TorchFolders = std::function<std::vector<std::filesystem::path>(const WorkerFolder&)>;
 std::vector<Candidate> candidates(const std::vector<WorkerFolder>& workers,
                                   const TorchFound& environment, const TorchFolders& own);

@@ -8,8 +8,8 @@
 
 namespace peakbench::launch {
 
-// The folders that workers lie in, one for each build of PyTorch: what they say of themselves in
-// worker.json, and why one is of no use.
+// The folders of workers, one for each build of PyTorch: their worker.json, and why a worker cannot
+// be used.
 
 inline constexpr const char* kWorkerFile = "worker.json";
 inline constexpr const char* kCacheKind = "workers";  // host/compiled_library.h
@@ -17,7 +17,7 @@ inline constexpr const char* kCacheKind = "workers";  // host/compiled_library.h
 struct WorkerFolder {
   std::filesystem::path folder;  // .../torch-2.11.0+cu130
   planning::Stamp stamp;
-  std::filesystem::path torch;  // that it was built with; empty: not said
+  std::filesystem::path torch;  // that it was built with; empty: unknown
   bool in_cache = false;        // made by `peakbench workers build`
   std::string problem;          // why it is never chosen; empty: it can be
 };

@@ -28,7 +28,7 @@ Evidence run_worker_process(const WorkerOrder& order, const process::ProcessSpec
 
 struct WorkerSaid {
   std::string text;  // all that it printed
-  std::string end;   // for people: its last lines, or why it could not be started
+  std::string end;   // a message: its last lines, or why it could not be started
   std::int64_t wall_ns = 0;
 };
 

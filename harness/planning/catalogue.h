@@ -34,8 +34,8 @@ class Catalogue {
   // `found` must outlive this.
   explicit Catalogue(const planning::Found& found);
 
-  // By its id, or by how people write that or an alias of it (spelling() in base/nearest.h), where
-  // that is one offer alone. Throws ConfigError with the nearest id.
+  // By its id, or by another spelling of it or of an alias (spelling() in base/nearest.h), if that
+  // is unique. Throws ConfigError with the nearest id.
   const Offer& find(planning::Kind kind, const std::string& name) const;
 
   // Typed options come before the suite's table for its id, and that comes before the defaults.

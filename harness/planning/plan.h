@@ -47,7 +47,7 @@ struct Request {
   std::map<std::string, std::map<std::string, std::string>> model_options,
       strategy_options;  // suite tables: by id
   std::vector<Rule> excludes, includes;
-  std::vector<Program> programs;  // beside the cases that the lists make
+  std::vector<Program> programs;  // in addition to the lists' cases
   std::vector<records::Published> published;
   std::map<std::string, std::string> device_options;
   // The suite's table `gate`, checked; nullopt where it has none.
@@ -69,8 +69,8 @@ struct Request {
   std::vector<std::string> checked_promises;
   // By what was typed: then rules of the suite may match nothing.
   bool is_narrowed = false;
-  // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
-  // ones have none.
+  // Location of a text in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
+  // texts have none.
   std::map<std::string, std::string> where;
 };
 

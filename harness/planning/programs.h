@@ -52,8 +52,8 @@ struct Program {
   std::optional<PythonFunctions> python;               // then it has no command and no axes
 };
 
-// `{batch}` in a text; `{{` and `}}` are braces. Throws ConfigError that shows the text: a brace
-// that stands alone, or braces around what is no axis's name.
+// `{batch}` in a text; `{{` and `}}` are braces. Throws ConfigError with the text: a single brace,
+// or braces around a name that is no axis.
 std::vector<std::string> placeholders_in(const std::string& text);
 // With a value in the place of each; every placeholder has one.
 std::string filled(const std::string& text, const std::map<std::string, std::string>& values);

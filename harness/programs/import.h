@@ -31,10 +31,10 @@ RankFiles ranks_of(std::vector<std::string> names);
 
 // Imports a user's memory snapshots, made by torch.cuda.memory._dump_snapshot, as a program's run.
 
-// `path`: a snapshot, or a folder of one a rank (`*.pickle`, `*.pkl`), whose ranks their names say
-// (import.h). `name`: of the program; empty: the script's that most stacks begin in, else the
-// file's. `card`: the emulated card that they were made on; empty: a real one. What was inferred or
-// is not known stands in the run's settings.
+// `path`: a snapshot, or a folder with one for each rank (`*.pickle`, `*.pkl`), named by rank
+// (import.h). `name`: of the program; empty: the script in which most stacks begin, else the file.
+// `card`: the emulated card on which they were made; empty: a real one. The run's settings list
+// inferred and unknown facts.
 //
 // Throws ConfigError, one sentence: there is no such file, no snapshot in the folder, no snapshot
 // (read_snapshot()), nothing was allocated, no such card (parse_card()).

@@ -8,8 +8,8 @@ namespace peakbench::programs {
 // The worker of a program's case: runs it traced, in its own process, with its own folder,
 // variables and signals.
 
-// Reads the job (records/job.h), runs its program, writes the traces beside `trace_path` and the
-// result, and exits 0 whenever it wrote one. Standard output and error are the program's own.
+// Reads the job (records/job.h), runs its program, and writes the result, with the traces next to
+// `trace_path`. Exits with 0 if it wrote a result. Standard output and error are the program's own.
 int run_case_worker(const std::string& job_path);
 
 // `peakbench __libraries TORCH OUT`: what ci/wheel bundles for a release of PyTorch.

@@ -38,7 +38,7 @@ struct JournalReading {
 // machine's memory. read_trace() would accept the result, once it is written.
 Journal read_journal(const std::filesystem::path& path, const JournalReading& reading);
 
-// How large a journal may become, so that it can be read in so much memory; 0: not known.
+// Maximum size of a journal that can be read in this much memory; 0: unknown.
 std::int64_t most_recorded_bytes(std::int64_t available_bytes);
 
 // What the processes of a program left in a folder.

@@ -21,7 +21,7 @@ namespace peakbench::programs {
 class JournalFile {
  public:
   // Throws ConfigError, a clause without the path ("it is cut short"): no regular file, no header,
-  // no whole records.
+  // no complete record.
   explicit JournalFile(const std::filesystem::path& path);
 
   const recording::Header& header() const { return header_; }
@@ -42,7 +42,7 @@ class JournalFile {
 
 struct Untraced {
   std::int32_t pid = 0;
-  std::int64_t used_bytes = 0;  // at the most, of a card; 0: not known
+  std::int64_t used_bytes = 0;  // maximum, of a card; 0: unknown
   std::string why = "it was forked, or ran Python without its environment";
 };
 

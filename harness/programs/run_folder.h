@@ -27,11 +27,11 @@ struct ProgramRun {
   std::string name;                  // the script's: "train.py"; made safe for the case's id
   std::string device;                // cuda:0, cpu, emulated:h100-80gb
   std::vector<std::string> command;  // for the record
-  // What of it is there, where it is not all: "steps-2-to-4". Part of the case's id, so that it is
-  // never compared with the whole.
+  // The part of the program that was traced, if not all: "steps-2-to-4". In the case's id, so that
+  // it is never compared with a complete trace.
   std::string part;
   records::Status status = records::Status::kOk;
-  std::string reason;  // one sentence for people; empty when ok
+  std::string reason;  // one sentence; empty when ok
   std::optional<records::OutOfMemory> out_of_memory;
   std::optional<records::Emulation> emulation;
   std::vector<ProgramProcess> processes;

@@ -35,7 +35,7 @@ class SnapshotBlocks {
 
   // A block of known size.
   void place(std::uint64_t address, std::int64_t bytes) { blocks_[address] = bytes; }
-  // What the allocator makes of a size that is asked for.
+  // The size that the allocator rounds a request to.
   std::int64_t rounded(std::int64_t requested) const;
   // The size of the block that holds `requested` bytes: what they are rounded up to, or all that is
   // free there where the allocator does not split it. Of an address in no known segment: rounded.

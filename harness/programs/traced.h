@@ -47,11 +47,12 @@ struct TracingRequest {
 };
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request);
 
-// The script, or what stands for it: `python3 -m train` is train.
+// The script or its equivalent: `python3 -m train` is train.
 std::string name_of(const std::vector<std::string>& command);
 
-// Leaves these steps in the traces (kept_steps.h), where there are any, and says on stderr what is
-// left and where the whole program's peak was: figures are of what stays. Whether any was cut.
+// Reduces the traces to these steps (kept_steps.h), if they exist. Prints to stderr what is left,
+// and the peak of the complete program: figures cover only these steps. Returns whether any trace
+// was reduced.
 bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range);
 
 struct HowItEnded {
@@ -71,9 +72,9 @@ struct Doubt {
   std::string sentence;
   records::VerdictKind kind = records::VerdictKind::lower_bound;  // what they are at the best
 };
-// Recordings that are not whole, are lost or do not add up, and processes without any of those that
-// used the device. On an emulated card, which knows its users, others whose recording is lost are
-// no matter.
+// Recordings that are incomplete, lost or inconsistent, and processes without a recording that used
+// the device. An emulated card knows its users, so lost recordings of other processes do not
+// matter.
 std::vector<Doubt> doubts_of(const Recorded& recorded, std::vector<Untraced> users,
                              bool knows_all_users);
 // They are in the run's settings ("untraced"); the verdict, where it has one, is no better than

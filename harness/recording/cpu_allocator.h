@@ -10,7 +10,7 @@ namespace peakbench::recording {
 // What becomes of a tensor of the CPU that does not fit.
 enum class CpuMemory {
   kDevice,  // over the budget, LibTorch's OutOfMemoryError: the case's own outcome
-  kHost,    // beside a card: HostError, as the card is not what ran out
+  kHost,    // with a card: HostError, as not the card ran out
 };
 
 // Traces the CPU's allocator as the next space of the sink: for the CPU device, and for host memory

@@ -41,13 +41,13 @@ inline constexpr const char* kRaisedSuffix = ".raised";
 // Why recording stopped before the program did.
 enum class Stopped : std::uint32_t { kNot, kNoSpace, kTooLarge };
 
-// Who said which rank of the program a process is: RANK of its environment, which its own children
-// inherit, or torch.distributed's default process group.
+// The source of a process's rank: RANK of its environment, which its own children inherit, or
+// torch.distributed's default process group.
 enum class RankSource : std::uint32_t { kNone, kEnvironment, kProcessGroup };
 
 struct Header {
   char magic[8];
-  std::uint64_t records;  // that are whole; the last thing written of each
+  std::uint64_t records;  // complete ones; the last thing written of each
   std::int32_t pid;
   std::int32_t rank;  // -1: unknown
   RankSource rank_source;
@@ -102,7 +102,7 @@ inline constexpr int kCopyCount = 2;
 enum class RangeSource : std::uint8_t { kRecordFunction, kNvtx, kPhase };
 inline constexpr int kRangeSourceCount = 3;
 
-// A text that others name by its number. It follows, padded to whole records.
+// A text that others name by its number. It follows, padded to a multiple of the record size.
 struct TextRecord {
   std::int32_t number, bytes;
 };
@@ -120,10 +120,10 @@ struct EventRecord {
   std::int32_t pool;    // private pool, from 1, or 0
   std::uint64_t address;
   std::int64_t requested_bytes;
-  std::int64_t block_bytes;  // -1: not known yet
+  std::int64_t block_bytes;  // -1: still unknown
   std::int64_t total_bytes,
-      current_bytes;     // handed out since the beginning, and allocated now, both
-                         // before an allocation and after a free; -1: not known
+      current_bytes;     // handed out since the beginning, and allocated now, both before an
+                         // allocation and after a free; -1: unknown
   std::int64_t time_ns;  // since the beginning, if events have times
 };
 // Of this thread's allocations since its last one.

@@ -17,7 +17,7 @@
 
 namespace peakbench::recording {
 
-// What a device has counted until now, by whoever counts; the rest is 0.
+// Counts of a device until now; the rest is 0.
 using DeviceCounts = std::array<std::uint64_t, 8>;
 
 // An operator that did work. Operators called by a counted one are not counted in addition.

@@ -54,7 +54,7 @@ struct AxisWords {
   Axis axis;
   const char* name;   // in rules, published figures and messages: "strategy", "batch_size"
   const char* field;  // in JSON: "strategies", "batch_size"
-  const char* label;  // for people: "batch size"
+  const char* label;  // display name: "batch size"
   // In the case id: "b{}". Empty where the id leaves the axis out.
   const char* in_id = "";
   // Default value, omitted from ids and headings. nullptr: the value is always shown.

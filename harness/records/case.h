@@ -92,7 +92,7 @@ struct SpaceMemory {
   std::optional<std::int64_t> peak_reserved_bytes;
 };
 
-// A part of the stack whose memory is seen whole after that many steps.
+// A part of the stack, and the number of steps until its memory has reached all of its maxima.
 struct Period {
   std::string strategy;  // its id
   std::int64_t steps = 1;
@@ -177,7 +177,7 @@ struct OutOfMemory {
   std::optional<std::int64_t> needed_bytes, needed_allocated_bytes = std::nullopt;
   // The least memory that it runs in, as in Memory; where that was looked for.
   std::optional<std::int64_t> least_memory_bytes = std::nullopt;
-  std::string needed_note = {};  // of a program: why they are not known though it was run again
+  std::string needed_note = {};  // of a program: why they are unknown after it was run again
 };
 
 // One process of the worker group that ran the case (launch/runner.h).
@@ -200,13 +200,13 @@ struct Emulation {
 // Why a run has a case that was not requested.
 inline constexpr const char* kAddedForAblation = "ablation";  // to tell the parts of a stack apart
 
-// In the settings of a program's case: how often it ran out of memory, caught that and went on.
+// In the settings of a program's case: how often it ran out of memory and continued.
 inline constexpr const char* kCaughtOutOfMemory = "caught_out_of_memory";
 
 // What one worker process finds out of a case.
 struct WorkerResult {
   Status status = Status::kOk;
-  std::string reason;  // one sentence for people; empty when ok
+  std::string reason;  // one sentence; empty when ok
   std::optional<Memory> memory;
   std::optional<StepWork> work;  // of a case that ended ok, where its steps were counted
   std::optional<Throughput> throughput;
@@ -232,7 +232,7 @@ struct CaseResult : WorkerResult {
   std::int64_t wall_ns = 0;  // start of the first process to the end of the last
 };
 
-// How far the case's figures can be relied on; nullptr where that is not said (Emulation::verdict).
+// How far the case's figures can be relied on; nullptr if unknown (Emulation::verdict).
 const Verdict* verdict_of(const CaseResult& result);
 
 // The ranks of a case's worker group, and whose figures are the case's.

@@ -36,7 +36,7 @@ nlohmann::ordered_json to_json(const Run& run);
 // fields.
 Run run_from_json(const nlohmann::json& json);
 
-// Atomic: written beside and renamed, so that a reader sees the old file or the new one.
+// Atomic: a reader sees the old file or the new one.
 void write_run(const Run& run, const std::string& directory);
 
 // The same file, of texts of the cases instead of `run.cases`: a run at work writes it again and

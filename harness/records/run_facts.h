@@ -46,7 +46,7 @@ std::string short_hash(const std::string& sha256);
 
 struct PluginChange {
   std::string id, file;     // as they are now
-  std::string before, now;  // SHA-256; empty: not known
+  std::string before, now;  // SHA-256; empty: unknown
   std::string kind;
 };
 

@@ -23,7 +23,7 @@ struct KindFacts {
   bool has_promise = true;    // about training, checked against a reference case
   bool has_times = true;      // its steps are ours to time
   bool has_lines = false;     // its memory is reported by lines of a user's Python code
-  const char* no_times = "";  // for people, why not; empty where they are
+  const char* no_times = "";  // a message why not; else empty
 };
 
 const KindFacts& facts_of(CaseKind kind);

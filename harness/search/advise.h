@@ -20,8 +20,7 @@ struct WithStrategy {
   // It ran to its end; without a limit on the card's memory, so that what does not fit is measured.
   std::optional<records::CaseResult> found = std::nullopt;
   std::string why_not = {};  // it did not: what it conflicts with or needs, or how it ended
-  // Of the whole stack, as planned: what it promises about training, and the stack that it is
-  // compared with.
+  // The planned promise of the whole stack about training, and the stack that it is compared with.
   records::Equivalence promise = {};
   std::string reference = {};
 };

@@ -19,7 +19,7 @@ struct Cell {
   planning::PlannedCase planned;  // with any value; decided: it is not run
   std::string card;               // as it was asked for: "a100-40gb"
   Along along = Along::kNothing;
-  std::string label;    // of a value, for people: "batch size", a placeholder's name
+  std::string label;    // display name of a value: "batch size", a placeholder's name
   Limits limits;        // of the values
   std::string not_run;  // why it is not; empty: it is
   // The case with another value.
@@ -75,7 +75,7 @@ struct CellAnswer {
 using RunCase = std::function<std::optional<records::CaseResult>(const planning::PlannedCase&)>;
 
 struct CellOptions {
-  int beside = 3;            // as of largest_that_runs()
+  int beside = 3;            // see largest_that_runs()
   bool least_memory = true;  // look for it
   // Of what does not fit it is not asked what it would need.
   bool only_what_fits = false;

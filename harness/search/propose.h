@@ -17,8 +17,8 @@
 namespace peakbench::search {
 
 enum class WhyLeftOut {
-  kSavesNothing,  // less than a hundredth of the baseline's peak, in any phase, or beside others
-  kRuledOut,      // it cannot be run here, or not beside what costs less
+  kSavesNothing,  // less than a hundredth of the baseline's peak, in any phase, or with others
+  kRuledOut,      // it cannot be run here, or not with cheaper strategies
   kTooSlow,       // one run takes this machine long, and a search has dozens
 };
 
@@ -68,9 +68,9 @@ using ProbeStack = std::function<Probe(const std::string& stack)>;
 // baseline), and says why a stack does not run that manifests rule out.
 Proposal propose(const std::vector<Candidate>& candidates, const ProbeStack& probe);
 
-// The same for a request without strategies: for its first model, card and length, at the size that
-// the baseline just does not fit, or at the only one. `said` hears what is measured, from any
-// thread, one at a time.
+// The same for a request without strategies: for its first model, card and length, at the smallest
+// size that does not fit with the baseline, or at the only size. `said` receives messages about
+// measurements, from any thread, one at a time.
 Proposal propose_for(const planning::Request& request, Along along, const planning::Build& build,
                      const TrialRunner& trials, std::size_t jobs,
                      const std::function<void(const std::string&)>& said);

@@ -35,8 +35,8 @@ std::optional<int> cell_number(std::string_view file);
 // Whether a file is PyTorch's, or Peakbench's tracer.
 bool is_pytorch_file(std::string_view file);
 
-// Which line of a stack counts: the program's own (own_line), or the innermost that is not
-// PyTorch's, whoever wrote it.
+// The line that a stack counts for: the program's own (own_line), or the innermost outside of
+// PyTorch, whoever wrote it.
 enum class LineOf { kProgram, kAnyLibrary };
 
 // Every line that is some stack's own, found once, by a number: for walks over many allocations.

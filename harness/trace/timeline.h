@@ -42,7 +42,7 @@ Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, st
                   int space = kOwnSpace, std::uint64_t first = 0,
                   std::uint64_t last = ~std::uint64_t{0});
 
-// The whole trace at several levels, e.g. {500, 4000, 32000}; in one pass over the events.
+// The complete trace at several levels, e.g. {500, 4000, 32000}; in one pass over the events.
 std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                       const std::vector<std::size_t>& buckets,
                                       int space = kOwnSpace);

@@ -152,8 +152,8 @@ struct Trace {
   // Of a program, whose figures count from its beginning to its end: nothing was reset after a
   // build.
   bool counts_build = false;
-  // The steps that figures are of; empty: all. What lies outside of them is there for what is alive
-  // in them, and not all of it is.
+  // The steps that figures cover; empty: all. Of everything outside, the trace has only a part:
+  // what is alive in these steps.
   std::vector<StepSpan> counted_steps;
   std::vector<std::string> spaces;
   int own_space = 0;  // index in spaces: the case's own, whose figures are the headline

@@ -14,11 +14,11 @@ namespace peakbench::trace {
 // Grows when a reader of the last one would misread a file; new tables and views leave it.
 inline constexpr std::int64_t kTraceSchemaVersion = 8;
 
-// Atomic: written beside and renamed; throws HostError with the path and the system's reason.
+// Written atomically; throws HostError with the path and the system's reason.
 void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                  const std::string& path);
-// The same where lifetimes are not known. A trace that does not add up is written too, without what
-// is derived from it, its error in the table `trace`.
+// The same with unknown lifetimes. An inconsistent trace is written, too, without data derived from
+// it, and with its error in the table `trace`.
 void write_trace(const Trace& trace, const std::string& path);
 
 // Reads a file of any origin. Neither it nor a file next to it is changed. Texts are returned as

@@ -1,4 +1,4 @@
-// Which tensors were changed, told without reading one.
+// Detects changes of tensors without reading them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -94,13 +94,13 @@ class Contributions {
   bool has_capability(const std::string& capability) const;  // some strategy of the stack
 
   // Throws NoEffect that names the first contribution that was never called in `steps` steps.
-  // `runner_updates`: the step runner changes the parameters itself, so that the baseline's rule is
-  // not needed; whoever put another there, or something around it, had no effect.
+  // `runner_updates`: the step runner changes the parameters itself, so the baseline's rule is not
+  // needed. A strategy that replaced or wrapped that rule had no effect.
   void need_calls(std::int64_t steps, bool runner_updates) const;
 
   const std::string& baseline() const { return baseline_; }  // the first's id
-  // A hook or transform left a gradient that is not as PyTorch demands of one: kept, for the case
-  // that whoever is given it fails. Not while another thread asks.
+  // A hook or transform left an invalid gradient. Records it, in case the next plugin fails on it.
+  // Not while another thread asks.
   void note_misfit(const Parameter& parameter, const Owner& owner, const char* call);
   Call who_left_misfit(const Parameter& parameter) const;  // without an owner: unknown
   // Has a strategy that trains a different problem something there that is in force: a slot, or an

@@ -96,8 +96,8 @@ inline bool has_gradient(const std::vector<Parameter>& parameters) {
                      [](const Parameter& parameter) { return parameter.tensor.grad().defined(); });
 }
 
-// Calls what belongs to the update. One that is given no gradient and changes nothing is no call:
-// whoever is around the rule had nothing to do.
+// Calls an update-related object. A call without gradients that changes no parameter is not
+// counted.
 template <typename Function>
 auto count_update(Contribution& contribution, const char* call,
                   const std::vector<Parameter>& parameters, Function&& function) {

@@ -5,8 +5,8 @@
 
 namespace peakbench::worker {
 
-// Signals that end the process without an exception: whose code it was, and how it came there, for
-// the log and for whoever started the worker.
+// Signals that end the process without an exception: reports whose code it was, and its source
+// location, to the log and to the process that started the worker.
 
 // Installs handlers of SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, unless there are others. A
 // handler writes the plugin, the call and the source location to the progress (records/job.h), and

@@ -52,7 +52,7 @@ std::optional<records::Verdict> verdict(const records::Job& job, std::int64_t pe
 // that decides was known.
 std::string doubt_of_failure(const records::Verdict& verdict);
 
-// What whoever computes values in this process allocates on the host is no part of the case.
+// Allocations on the host by the library that computes values are not counted as the case's.
 void leave_out_own_work_of_values();
 
 }  // namespace peakbench::worker

@@ -13,7 +13,7 @@
 
 namespace peakbench::worker {
 
-// How a batch is split into micro-batches, so that their gradients add up to the whole batch's.
+// Splits a batch into micro-batches whose gradients add up to the batch's.
 
 struct MicroBatch {
   Batch batch;
@@ -26,8 +26,8 @@ struct MicroBatch {
 // them. Throws Unsupported where there are fewer samples than parts.
 std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t parts);
 
-// Views of `batch`, split along its first dimension (B, ...) -> (b, ...); what is not of its
-// samples goes into every part whole.
+// Views of `batch`, split along its first dimension (B, ...) -> (b, ...). Every part contains the
+// data that are not split by samples.
 std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts);
 
 // For a loss that is a mean over the labels that count: each part's share of these. The numbers
@@ -59,7 +59,7 @@ class RegisteredParameters {
   std::vector<WeakTensor> of_first_step_;
 };
 
-// How much of a batch a loss depends on, told by the graph that autograd keeps: no value is read.
+// How much of a batch a loss depends on, by autograd's graph: no value is read.
 
 // Made before a loss head is given the hidden states, and asked after it.
 class SamplesSeen {

@@ -19,7 +19,7 @@ namespace peakbench::worker {
 // more threads).
 std::string host_failure(const std::exception& error);
 
-// Tells whoever started this worker, and ends it: needs neither disk nor much memory.
+// Reports to the process that started this worker, and ends; needs neither disk nor much memory.
 [[noreturn]] void end_as_host_failure(const std::string& reason);
 
 // From now on, reaching a file size limit is an error of the write. If an exception of the machine

@@ -13,9 +13,9 @@ namespace peakbench::worker {
 
 // The LibTorch that was loaded against the one that the launcher found and puts into the record.
 
-// Why what was loaded is another, empty where it is not. `expected`: what version.py said of the
-// folder, as planning::libtorch_text writes it. `build`: at::show_config() of what was loaded; what
-// it does not say is not compared.
+// Why the loaded LibTorch is another one; else empty. `expected`: version.py's data of the folder,
+// as planning::libtorch_text writes it. `build`: at::show_config() of the loaded one; facts that it
+// lacks are not compared.
 std::string why_another_libtorch(const std::string& expected, const std::string& build);
 
 // Throws ConfigError if the loaded LibTorch is not the one that the launcher named
@@ -59,8 +59,8 @@ bool changes_base_weights(const records::Job& job);
 // The job's model: its weights on demand where they are changed. Throws what make_model() does.
 LoadedModel build_model(const records::Job& job, const at::TensorOptions& options);
 
-// How a model came to its base weights, for people: "layer by layer", or "whole model first" where
-// its linear layers do not wait for their weights.
+// How a model got its base weights: "layer by layer", or "whole model first" if its linear layers
+// do not wait for their weights.
 std::string way_of_building(torch::nn::Module& model);
 
 // Makes what the strategy left, the output head for example. Throws PluginError where a tensor of

@@ -123,7 +123,7 @@ class NamedRule final : public UpdateRule {
 
  private:
   std::shared_ptr<UpdateRule> inner_;
-  StateNames names_;  // learns what stands in for the parameters at this depth
+  StateNames names_;  // learns the parameters' replacements at this depth
 };
 
 // The recipe's own rule, inside of all wrappers, as the tally sees it.

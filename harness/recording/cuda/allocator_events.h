@@ -1,5 +1,5 @@
-// What PyTorch's CUDA caching allocator does, in our words: the one place that knows its own. No
-// header of LibTorch, for who only listens.
+// Events of PyTorch's CUDA caching allocator in our own types. Only this module uses PyTorch's. No
+// header of LibTorch is needed to listen.
 #pragma once
 
 #include <cstdint>
