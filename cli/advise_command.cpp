@@ -177,7 +177,7 @@ class AdviseCommand {
 
   int tell_why_not(const CaseResult& measured, const search::WithStrategy& now) {
     if (launch::interrupted()) return kInterrupted;
-    world_.err << fmt::format("peakbench: {} does not run with room for all of it: {}\n",
+    world_.err << fmt::format("peakbench: {} fails even on a card without a memory limit: {}\n",
                               printable(measured.spec.id), printable(now.why_not));
     return kEveryCaseFailed;
   }

@@ -211,17 +211,15 @@ std::string advice_text(const Advice& advice, int width) {
                            width);
   if (advice.ran_out)
     text +=
-        "\n" + wrapped(fmt::format("The case ran out of memory on {}: whether one of these runs "
-                                   "there, only a run under its limit says: `peakbench fit` with "
-                                   "this --card and --batch.",
+        "\n" + wrapped(fmt::format("The case ran out of memory on {}: to see whether one of these "
+                                   "runs there, use `peakbench fit` with this --card and --batch.",
                                    printable(advice.card)),
                        width);
-  text +=
-      "\n" + wrapped(fmt::format("Measured as on {} with room for all of it. `peakbench describe "
-                                 "NAME` says what a strategy does and costs; `peakbench fit` "
-                                 "which stack fits a card.",
-                                 printable(advice.card)),
-                     width);
+  text += "\n" + wrapped(fmt::format("Measured on an emulated {} without a memory limit. "
+                                     "`peakbench describe NAME` explains what a strategy does and "
+                                     "costs. `peakbench fit` shows which stack fits a card.",
+                                     printable(advice.card)),
+                         width);
   return text;
 }
 

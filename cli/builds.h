@@ -19,10 +19,10 @@ struct BuildOptions {
   std::function<planning::DeviceHook(const planning::Worker&)> devices;
 };
 
-// With the plugins that are for each, and what tells them apart where there are several. A worker
-// is compiled where none is there for the environment's PyTorch and no other was asked for. Throws
-// ConfigError: no such release or build, a worker or a plugin that cannot be used, two names for
-// one, --torch beside --build.
+// The builds with their plugins, and their differences if there are several. Compiles a worker if
+// the environment's PyTorch has none and no other was requested. Throws ConfigError: no such
+// release or build, a worker or a plugin that cannot be used, two names for one, --torch with
+// --build.
 std::vector<planning::Build> builds_for(World& world, const planning::Request& request,
                                         const BuildOptions& options);
 

@@ -401,7 +401,7 @@ class CheckCommand {
     files::make_folder(out_);
     files::write_json_file((fs::path(out_) / "check.json").string(), json);
     files::write_file_atomically(page, as_markdown());
-    return tell(json, "To publish: " + page + "; the runs, with their reports, are beside it.");
+    return tell(json, "To publish: " + page + "; the runs and their reports are next to it.");
   }
 
   int tell(const nlohmann::ordered_json& json, const std::string& last) {

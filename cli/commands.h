@@ -26,7 +26,7 @@ Command add_advise(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
-// `typed`: for what stands behind "--", which is the debugger's.
+// `typed`: for the words after "--", which are the debugger's.
 Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed);
 Command add_report(CLI::App& app, World& world);
 Command add_quickstart(CLI::App& app, World& world);
@@ -57,9 +57,9 @@ Commands add_commands(CLI::App& app, World& world, const std::vector<std::string
 // Prints what may come next, a line each (completion.h).
 int complete(const CLI::App& app, World& world, const std::vector<std::string>& words);
 
-// Our own plugins, those in folders that were typed, and in those that the environment and a suite
-// name; what is wrong with a plugin is told on `err`. Throws ConfigError: a folder is missing or
-// holds none.
+// Finds our own plugins, those in folders typed on the command line, and those in folders named by
+// the environment and a suite. Prints what is wrong with a plugin to `err`. Throws ConfigError if a
+// folder is missing or contains no plugins.
 planning::Found find_plugins(World& world, const std::vector<std::string>& typed,
                              const std::vector<planning::Folder>& of_suite = {});
 // The same of another worker than a run's.

@@ -8,16 +8,16 @@
 
 namespace peakbench::cli {
 
-// What there is to choose from, by what an option is called: "model", "strategy", "device", "card";
-// and by the name of a model or strategy its options ("lora" gives "rank", ...).
+// Values to choose from. By option: "model", "strategy", "device", "card". By name of a model or
+// strategy: its options ("lora" gives "rank", ...).
 struct CompletionValues {
   std::function<std::vector<std::string>(const std::string& option)> of_option;
   std::function<std::vector<std::string>(const std::string& name)> options_of;
 };
 
-// `words` are what follows `peakbench` up to the cursor; the last one is not complete and may be
-// empty. Whole words, each beginning with the last one. None where a file is expected, or an
-// argument of somebody else's program.
+// `words`: what follows `peakbench` up to the cursor; the last word is incomplete and may be empty.
+// Returns complete words, each beginning with the last one. Returns none if a file or an argument
+// of a user's program is expected.
 std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words,
                                      const CompletionValues& values);
 

@@ -72,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> unsuited(const Entry& entry,
 
 std::string promise_text(const Entry& entry) {
   if (entry.promise == "bit_identical")
-    return "Losses and trained parameters are those of training without it, to the bit.";
+    return "Losses and trained parameters are bit-identical to training without it.";
   if (entry.promise == "different_problem")
     return "It trains differently: not comparable with training without it, step by step.";
   std::vector<std::string> parts;
@@ -129,7 +129,7 @@ std::string describe(const Offer& listed, const std::vector<Offer>& strategies,
   text.line(promise_text(entry));
   const auto& cost = entry.cost;
   if (!(cost.parameters + cost.gradients + cost.optimizer_state + cost.activations).empty()) {
-    text.heading("What it makes of memory");
+    text.heading("Effect on memory");
     text.pair("parameters", cost.parameters);
     text.pair("gradients", cost.gradients);
     text.pair("optimizer state", cost.optimizer_state);

@@ -86,7 +86,7 @@ constexpr std::int64_t kLittleMemory = std::int64_t{4} << 30;
 constexpr std::int64_t kLittleDisk = std::int64_t{2} << 30;
 
 constexpr const char* kBuild =
-    "build it (ninja -C build/release), and install it whole: cmake --install build/release "
+    "build it (ninja -C build/release), and install all of it: cmake --install build/release "
     "--prefix DIR";
 
 struct Diagnosis {
@@ -243,7 +243,7 @@ Diagnosis check_emulator() {
     const auto served =
         std::count_if(cards.begin(), cards.end(), [](const auto& card) { return card.served; });
     return {"emulator", true,
-            fmt::format("{} cards; {} libraries stand in for those of LibTorch {}, in {}", served,
+            fmt::format("{} cards; {} stub libraries for LibTorch {}, in {}", served,
                         installation.libraries.size(), installation.libtorch_version,
                         installation.folder.lexically_normal().string()),
             ""};

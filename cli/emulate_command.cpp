@@ -82,7 +82,7 @@ std::string name_of(const programs::Journal& journal) {
 }
 
 std::string not_known(const std::string& why) {
-  return fmt::format("not known: {}; `peakbench trace` may tell it", why);
+  return fmt::format("unknown: {}; `peakbench trace` may show it", why);
 }
 
 // What is said of the peak, and what is written of it.

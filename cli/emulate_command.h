@@ -12,14 +12,13 @@ namespace peakbench::cli {
 // A labelled line each: when it was, its categories, its lines of code, and one thing to try.
 std::string peak_lines(const analysis::PeakBrief& brief, const emulator::Look& look);
 
-// Has the program traced where a tracer for its PyTorch is at hand, and the peak told when it has
-// ended: on stderr as the request's view wants it, and in the JSON as `peak` (null where nothing is
-// known of it). Where one would
-// have to be compiled first, how to get it is said. The figures are told only where the trace's
-// peak is PyTorch's own.
+// Traces the program if an installed tracer fits its PyTorch, and reports the peak when it has
+// ended. The report goes to stderr, as the request's view asks, and to the JSON as `peak` (null if
+// unknown). If a tracer would have to be compiled first, prints how to get it. The figures are only
+// reported if the trace's peak equals PyTorch's own.
 //
-// `misplaced` is the reason given where the program fails before it uses the card, if it is not
-// empty: it was given an option of Peakbench.
+// `misplaced`: if not empty, the reason to report if the program fails before it uses the card. It
+// was given an option of Peakbench.
 void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced);
 
 }  // namespace peakbench::cli

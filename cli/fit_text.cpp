@@ -398,15 +398,15 @@ std::string notes(const FitFound& found, int width) {
 std::string left_out(const FitFound& found, int width) {
   if (!found.proposal) return "";
   if (found.proposal->interrupted)
-    return "\nInterrupted while stacks were proposed: what is left out says nothing.\n";
+    return "\nInterrupted while stacks were proposed: stacks that are missing were not tried.\n";
   using search::WhyLeftOut;
   std::map<WhyLeftOut, std::vector<std::string>> by_reason;
   for (const auto& one : found.proposal->left_out) by_reason[one.why].push_back(one.stack);
   std::vector<std::string> lines;
   for (const auto& [why, words] :
        {std::pair(WhyLeftOut::kSavesNothing,
-                  "save less than a hundredth of the baseline's peak, alone or beside these"),
-        std::pair(WhyLeftOut::kRuledOut, "cannot be run here, or not beside what costs less"),
+                  "save less than a hundredth of the baseline's peak, alone or with these"),
+        std::pair(WhyLeftOut::kRuledOut, "cannot be run here, or not with cheaper strategies"),
         std::pair(WhyLeftOut::kTooSlow, "take this machine too long for a search")})
     if (const auto& stacks = by_reason[why]; !stacks.empty())
       lines.push_back(fmt::format("{}: {}", words, fmt::join(stacks, ", ")));

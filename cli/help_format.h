@@ -6,13 +6,13 @@
 
 namespace peakbench::cli {
 
-// How `--help` looks: within 80 columns, whatever its texts are long.
+// Width of `--help`, however long its texts are.
 
 inline constexpr int kHelpColumns = 80;
 
-// What stands below a command's options: paragraphs, and lines of code, which are set in by two
-// columns in the source. A line that begins with "Exit code" begins a paragraph, one that ends with
-// a colon ends it.
+// Text below a command's options: paragraphs, and lines of code, which are indented by two columns
+// in the source. A line that begins with "Exit code" begins a paragraph; a line that ends with a
+// colon ends one.
 struct FooterPart {
   bool code = false;
   std::string text;  // a paragraph in one line; or a command, broken with backslashes to fit

@@ -228,7 +228,7 @@ int check(World& world, const HistoryPlace& place) {
   }
   throw ConfigError(fmt::format(
       "{}: damaged: {}. `peakbench history export --out saved.jsonl` saves what can be read; "
-      "`peakbench history add saved.jsonl --history NEW` makes a new history of it",
+      "`peakbench history add saved.jsonl --history NEW` makes a new history from it",
       history.path(), first_of(problems)));
 }
 

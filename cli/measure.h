@@ -15,8 +15,8 @@ namespace peakbench::cli {
 
 // A plan becomes a run in a folder, for `run` and the commands that measure as it does.
 
-// "results/TITLE-20261103T140500Z", for a run that nobody gave a folder; with "-2" after it where
-// something has that name.
+// "results/TITLE-20261103T140500Z", the default folder of a run. Appends "-2" and so on if that
+// name is taken.
 std::string folder_for(const std::string& title);
 // The same, made: of several programs that start within a second, each has a folder of its own.
 // Where none can be made, the name alone: RunFolder says why.

@@ -14,8 +14,8 @@ namespace peakbench::cli {
 
 // A word of a list.
 
-// The word is one of these, or becomes the one that another name stands for. The message for any
-// other word names the one that was probably meant, or all. Completion knows the words.
+// Accepts one of these words, and replaces an alias by its word. The message for any other word
+// names the nearest one, or all. Completion knows the words.
 CLI::Validator one_of(const std::vector<std::string>& words,
                       const std::map<std::string, std::string>& other_names = {});
 
@@ -25,7 +25,7 @@ CLI::Validator one_of(const std::vector<std::string>& words,
 // From `least` to the largest of 64 bits with a sign.
 CLI::Validator whole_number(std::int64_t least);
 
-// Sizes and lists as people type them.
+// Sizes and lists as users type them.
 
 // "60GiB", "1.5 GB", "4096": bytes. Throws ConfigError that names `option`.
 std::int64_t bytes_from(const std::string& text, const std::string& option);
@@ -35,8 +35,8 @@ std::int64_t bytes_from(const std::string& text, const std::string& option);
 std::vector<std::string> split_values(const std::vector<std::string>& values, bool with_options,
                                       const std::string& option);
 
-// Whole numbers from 1 to `most`: "8", "4k" (4096), and all from one to another, "1..8", of which
-// no more than a thousand. Throws ConfigError that names `option`.
+// Whole numbers from 1 to `most`: "8", "4k" (4096) and ranges "1..8" of at most a thousand numbers.
+// Throws ConfigError that names `option`.
 std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& values,
                                            const std::string& option, std::int64_t most);
 
@@ -74,7 +74,7 @@ void add_jobs(CLI::App& command, std::optional<std::int64_t>& jobs, const std::s
 // `--second-guess N`, of every command that runs programs on an emulated card.
 void add_second_guess(CLI::App& command, std::int64_t& runs);
 
-// How a command prints what it found: for people, as JSON, as CSV.
+// The output format of a command: text, JSON or CSV.
 
 struct OutputFormat {
   std::string name = "text";

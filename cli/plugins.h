@@ -10,13 +10,13 @@
 
 namespace peakbench::cli {
 
-// Where plugins are looked for: with the program, and in the folders that somebody names.
+// Folders searched for plugins: next to the program, and those that a user names.
 
 // Folders, separated by ':' as in PATH, for every command that has --plugins.
 inline constexpr const char* kPluginsVariable = "PEAKBENCH_PLUGINS";
 std::vector<planning::Folder> folders_of_environment();
 
-// Those of the environment, of the suite, and typed ones.
+// Folders of the environment, of the suite, and of the command line.
 std::vector<planning::Folder> named_folders(const std::vector<std::string>& typed,
                                             const std::vector<planning::Folder>& of_suite = {});
 

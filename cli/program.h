@@ -30,10 +30,10 @@ enum Exit {
 
 // Where the installation's parts are.
 struct Places {
-  std::string worker;        // peakbench-worker beside the program; an installation may be without
-  std::string plugins;       // folder of the plugins that are that worker's
-  std::string templates;     // folder
-  std::string problem;       // why they are not known; every command says it
+  std::string worker;     // peakbench-worker next to the program; may be missing in an installation
+  std::string plugins;    // folder of the plugins that are that worker's
+  std::string templates;  // folder
+  std::string problem;    // why they are unknown; every command prints it
   std::string workers = {};  // folder of workers for other PyTorchs
   std::string source = {};   // folder of our sources, to build more of them from
   std::string program = {};  // the running one's own file

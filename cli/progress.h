@@ -1,5 +1,5 @@
-// How a run shows itself while it goes on: status lines redrawn on a terminal, plain lines
-// elsewhere. The rows of cases that have ended go to `out`, everything else to `err`.
+// Progress of a run: status lines, redrawn on a terminal and plain elsewhere. Rows of finished
+// cases are written to `out`, everything else to `err`.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct Activity {
   std::size_t workers = 1;  // at work
   records::Progress progress;
   std::int64_t elapsed_s = 0;     // of the worker
-  std::int64_t remaining_s = -1;  // of the run, estimated; -1: not known yet
+  std::int64_t remaining_s = -1;  // of the run, estimated; -1: still unknown
 };
 
 // At most two lines of less than `width` columns: what matters least is left out first.

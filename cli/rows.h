@@ -27,8 +27,8 @@ std::string duration(std::int64_t seconds);
 
 // What `peakbench run --dry-run` shows: the cases of a plan.
 
-// A line a case: its number and id; below it, why it will not run.
-// `folders`: of plugins, beside the program's own; said at the end where there are some.
+// A line a case: its number and id; below it, why it will not run. `folders`: of additional
+// plugins, printed at the end if there are any.
 std::string plan_as_text(const planning::Plan& plan,
                          const std::vector<planning::Folder>& folders = {});
 

@@ -17,7 +17,7 @@ struct RunArguments {
   std::string suite;
   std::string program;               // FILE.py:MODEL
   std::vector<std::string> command;  // of `releases`: a program's
-  std::string requirements;          // file of packages beside each release of PyTorch
+  std::string requirements;          // file of additional packages for each release of PyTorch
   TypedLists cases;
   std::optional<std::int64_t> steps, warmup, repetitions, timeout_s, threads;
   std::optional<std::uint64_t> seed;

@@ -10,14 +10,14 @@ namespace peakbench::cli {
 
 // The suites that are part of the installation.
 
-// Where the one of that name lies; it need not be there.
+// The path of the suite with that name; it may not exist.
 std::string bundled_suite(const Places& places, const std::string& name);
 
-// The file that somebody means: what was typed, or where that names no file and is a word, the
-// bundled suite of that name. Throws ConfigError with their names where there is none.
+// The path that was typed. If there is no such file and it is a single word: the bundled suite of
+// that name. Throws ConfigError with the names of the bundled suites.
 std::string suite_file(const Places& places, const std::string& typed);
 
-// A run, for whoever has its arguments.
+// A run with given arguments.
 
 // Measures the cases and writes the results; `typed`: argv, for the record. An exit code. Throws
 // ConfigError where nothing can be measured.

@@ -13,15 +13,14 @@ namespace peakbench::cli {
 // The terminal, as far as live progress needs one.
 
 struct Screen {
-  bool live =
-      false;  // may be redrawn: a terminal that knows escape codes, and nobody asked for none
+  bool live = false;  // may be redrawn: a terminal with escape codes, not turned off by the user
   std::function<int()> width = [] { return 80; };  // asked at each drawing: windows change
 };
 
 // Of a file descriptor. No live drawing with NO_COLOR or TERM=dumb, or where it is no terminal.
 Screen screen_of(int descriptor);
 
-// Columns for a table on a descriptor: the terminal's, or 100 where it is none.
+// Columns of a table on a descriptor: the terminal's width, or 100 if it is no terminal.
 int table_width(int descriptor);
 // Columns for a sentence: the terminal's; a file's sentences are not broken.
 int line_width(int descriptor);
@@ -51,8 +50,8 @@ class SafeBuffer : public std::streambuf {
   std::string pending_;  // the beginning of a character
 };
 
-// Writes to `target`, which must outlive it, what escaped_controls() makes of the text, and as soon
-// as `target` would. A failure of `target` is one of this stream.
+// Writes escaped_controls() of the text to `target`, which must outlive it, and flushes when
+// `target` would. A failure of `target` is a failure of this stream.
 class SafeStream : public std::ostream {
  public:
   explicit SafeStream(std::ostream& target);
@@ -80,20 +79,20 @@ class RedrawnLines {
   std::ptrdiff_t drawn_ = 0;
 };
 
-// What the program prints for others to read: all of it, or an error. Half a list of cases must not
-// pass for a whole one.
+// Output of the program for other programs: complete, or an error. Half a list of cases must not
+// look like a complete one.
 
-inline constexpr int kNobodyReads = 128 + 13;  // as of a process that SIGPIPE ended
+inline constexpr int kNobodyReads = 128 + 13;  // the exit code of a process ended by SIGPIPE
 
-// An ostream on a descriptor that remembers why it could not be written. What is written after a
-// failure is dropped: a run goes on, its results are files.
+// An ostream on a descriptor that remembers why a write failed. Later output is dropped: the run
+// continues, its results are files.
 class StandardOutput {
  public:
   explicit StandardOutput(int descriptor);
   std::ostream& stream() { return stream_; }
 
-  // Writes what is left. The program's exit code: `code`, or that of an output that could not be
-  // written, which is said on `err`. Nobody reading any more is not worth a word.
+  // Flushes. Returns the exit code: `code`, or that of a failed write, which is reported on `err`.
+  // A closed pipe is not reported.
   int finish(int code, std::ostream& err);
 
  private:
@@ -115,8 +114,8 @@ class StandardOutput {
   std::ostream stream_;
 };
 
-// Opens the first three descriptors where the caller has closed them, so that no file of ours gets
-// their number and what is printed: reading from these and writing to them fails, as it should.
+// Opens standard input, output and error if the caller has closed them. Otherwise a file of ours
+// would get their numbers, and printed text with it. Reads and writes on them fail.
 void keep_standard_descriptors();
 
 // A pipe without a reader and a file that has reached `ulimit -f` are errors of a write, not a

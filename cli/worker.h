@@ -44,7 +44,7 @@ launch::Wish wish_of(const World& world);
 // what to do.
 planning::Worker worker_for(World& world, const launch::Wish& wish);
 
-// The worker beside the program belongs to the PyTorch that the program was built with.
+// The worker next to the program belongs to the PyTorch that the program was built with.
 bool has_own_worker(const World& world);
 planning::Worker own_worker(const World& world);
 // It is there, and what was asked for; no other is looked for then.
@@ -59,9 +59,15 @@ std::vector<launch::Candidate> candidates_of(const World& world,
 std::string why_no_worker(const World& world, std::vector<launch::Candidate> all,
                           const launch::TorchFound& environment);
 
-// By --torch, else the variable; else the one beside the program; else by the environment's
-// PyTorch, which starts Python; for that one a worker is compiled where there is none
-// (worker.h). Chosen once. Throws ConfigError where none fits, with what to do.
+// Chosen once, in this order:
+//
+// 1. `--torch`;
+// 2. the variable PEAKBENCH_TORCH;
+// 3. the worker next to the program;
+// 4. the PyTorch of the environment, found by starting Python. Its worker is compiled if it is
+//    missing (worker.h).
+//
+// Throws ConfigError with what to do if none fits.
 const planning::Worker& worker_of(World& world);
 // The same, for a run on `device`; one that is compiled has the plugins of the quick start alone.
 void choose_worker_of_quickstart(World& world, const std::string& device);

@@ -11,8 +11,8 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The highest free addresses first, always: PyTorch's allocator breaks ties between free blocks by
-// address, so the order in which addresses come is part of its behaviour and must be the same in
+// Always gives the highest free addresses first. PyTorch's allocator breaks ties between free
+// blocks by address. So the order of addresses is part of its behaviour, and must be the same in
 // every run.
 class AddressSpace {
  public:

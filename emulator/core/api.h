@@ -1,4 +1,4 @@
-// What the stand-ins see of the core's library.
+// Symbols of the core's library that the stub libraries see.
 #pragma once
 
 #define PEAKBENCH_EMULATOR_API __attribute__((visibility("default")))

@@ -4,8 +4,8 @@
 
 namespace peakbench::emulator {
 
-// Who called: the nearest function with a name outside the stand-in libraries, and PyTorch's
-// operator above it.
+// The caller: the nearest named function outside the stub libraries, and PyTorch's operator above
+// it.
 
 struct Caller {
   char function[240] = "";
@@ -22,14 +22,14 @@ const Caller& find_caller();
 // 3.11 on.
 struct PythonUse {
   bool makes_integer = false;  // int(count.sum()), range(int(x.item()))
-  // Nothing but texts and other such numbers comes of it: no branch, size or index, and no argument
-  // of code that the file does not show.
+  // The program only makes texts and other such numbers of it: no branch, size or index, and no
+  // argument of code outside this file.
   bool only_logged = false;
   bool only_printed = false;  // and no logger or meter has it, which may be any code
 };
 
-// Writes "train.py:12", the innermost line outside of PyTorch, or an empty text where the calling
-// thread runs no Python; into `use`, if given, what that line does with what it reads. Takes the
+// Writes "train.py:12", the innermost line outside of PyTorch. Writes an empty text if the calling
+// thread runs no Python. `use`, if given: how that line uses the value that it reads. Takes the
 // interpreter's lock: call it with no lock held.
 void find_python_place(char* out, std::size_t size, PythonUse* use = nullptr);
 

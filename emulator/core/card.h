@@ -5,9 +5,9 @@
 
 namespace peakbench::emulator {
 
-// The card that a process believes in: the values of a profile (emulator/cards/*.json) that an
-// entry point can answer. Plain data: the launcher fills it, the environment carries it as JSON,
-// the stand-in libraries read it.
+// The card that a process sees: the values of a profile (emulator/cards/*.json) that an entry point
+// can return. Plain data: the launcher fills it, the environment passes it as JSON, and the stub
+// libraries read it.
 
 // When a stream's work is done (late_streams.h).
 enum class Streams { at_once, soon, late };
@@ -39,7 +39,7 @@ struct CardFacts {
   std::uint64_t memory_bytes_per_second = 0;
   std::uint64_t fp32_flops_per_second = 0;
   std::uint64_t tf32_flops_per_second = 0;
-  std::uint64_t fp16_flops_per_second = 0;  // products of it, as those of the next two
+  std::uint64_t fp16_flops_per_second = 0;  // of matrix products, as the next two
   std::uint64_t bf16_flops_per_second = 0;
   std::uint64_t fp8_flops_per_second = 0;
   int count = 1;  // devices of this kind in the machine
@@ -49,8 +49,8 @@ struct CardFacts {
   bool soon_streams = false;
   // As cudaDriverGetVersion says it, 12080 for CUDA 12.8; 0: a driver as new as the program needs.
   int driver_cuda_version = 0;
-  // Of the program's PyTorch, which chooses between operators by them: 12040, 90100, 22105. 0: not
-  // known, the versions that the stand-ins are made for.
+  // Versions of the program's PyTorch, which chooses operators by them: 12040, 90100, 22105. 0:
+  // unknown, assume the versions that the stub libraries are made for.
   int cuda_version = 0;
   int cudnn_version = 0;
   int nccl_version = 0;

@@ -20,9 +20,9 @@ struct DeviceEnds {
 // reads as zeros.
 PEAKBENCH_EMULATOR_API MemoryResult copy_bytes(void* to, const void* from, std::uint64_t bytes);
 
-// Copies and fills as the entry points of the runtime and the driver are asked for them. What
-// PyTorch's own libraries write, its operators say; of what others write, whoever computes values
-// is told here. In a capture nothing is copied: that is for the graph's replay.
+// Copies and fills as passed to the entry points of the runtime and the driver. Writes by PyTorch's
+// own libraries are known from its operators. All others are reported here to the library that
+// computes values. Nothing is copied during a capture: the graph's replay does that.
 
 struct CopyCall {
   const void* code;          // that called the entry point

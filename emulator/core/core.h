@@ -1,9 +1,8 @@
-// The one state of an emulated process, shared by all stand-in libraries: devices and what is
-// charged to them, the address space, copies, streams and events, and the ledger. Everything here
-// may be called from any thread.
+// The state of an emulated process, shared by all stub libraries: devices and their charged memory,
+// the address space, copies, streams and events, and the ledger. Every function may be called from
+// any thread.
 //
-// Each library has a C++ runtime of its own inside: nothing that one of them allocates is freed by
-// another.
+// Each library contains its own C++ runtime: no library may free what another has allocated.
 #pragma once
 
 #include "core/api.h"

@@ -28,8 +28,8 @@ struct KernelFacts {
 using Kernels = std::map<std::string, KernelFacts>;
 
 // The kernels, by name, of a cubin: an ELF file for NVIDIA's machines. Empty for an image of
-// another kind and for one that contradicts itself. `image` has no size, as in the driver's own
-// call: only what its header says lies in it is read.
+// another kind and for an inconsistent one. `image` has no size, as in the driver's own call: only
+// what its header covers is read.
 Kernels kernels_of_cubin(const void* image);
 
 // Whatever could be an address in the arguments of a launch: it tells which memory the kernel can
@@ -43,8 +43,8 @@ PEAKBENCH_EMULATOR_API std::vector<std::uint64_t> words_of(const ParameterSizes&
 
 bool is_fat_binary(const void* image);
 
-// The cubin that a card of this compute capability runs, unpacked. Empty where there is none, such
-// as PTX alone, which the driver compiles.
+// The unpacked cubin that a card of this compute capability runs. Empty if there is only PTX, for
+// example, which the driver compiles.
 std::string code_for(const void* fat_binary, int major, int minor);
 
 }  // namespace peakbench::emulator

@@ -7,7 +7,7 @@
 #include "core/api.h"
 #include "core/core.h"
 
-// For the stand-ins whose vendor headers are not needed: handles and numbers are all they exchange.
+// For stub libraries without vendor headers: they exchange only handles and numbers.
 
 #define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
 
@@ -16,8 +16,8 @@ namespace peakbench::emulator {
 // Every one of the vendors' libraries says success with zero.
 inline constexpr int kSuccess = 0;
 
-// What is answered where an entry point has nowhere to put its answer. The libraries have other
-// numbers for that; none of them is success.
+// Returned if an entry point has no place for its result. The libraries use other numbers for that;
+// none of them is success.
 inline constexpr int kNowhere = 3;
 
 // Answers an "create" entry point.
@@ -64,7 +64,7 @@ class Handles {
   std::unordered_map<void*, Record> known_;
 };
 
-// For entry points that give a status a name: nobody chooses by it, and it is never no text at all.
+// The text of a status. Programs only print it; it is never null.
 inline const char* status_text(int status, const char* error) {
   return status == kSuccess ? "success" : error;
 }
@@ -77,14 +77,15 @@ int give(Value* out, Value value) {
 
 }  // namespace peakbench::emulator
 
-// Workspaces that the program gives to the vendors' libraries, for who tells them from other memory
-// (PyTorch from 2.15 on gives one for each call, and keeps no table of them).
+// Workspaces that the program passes to the vendors' libraries, reported to a listener that
+// distinguishes them from other memory. (PyTorch from 2.15 on passes one for each call, and keeps
+// no table of them.)
 
 extern "C" {
-// Called for each, with the name of the library, while the program's call is under way; with no
-// lock of the stand-ins held, on the thread that gave it.
+// Called for each workspace, with the name of the library, during the program's call. Runs on the
+// calling thread; no lock of the stub libraries is held.
 using PeakbenchWorkspaceListener = void (*)(const void* address, const char* library);
-// From now on this is called. Null: nobody.
+// Sets the listener. Null: none.
 PEAKBENCH_EMULATOR_API void peakbench_emulator_watch_workspaces(
     PeakbenchWorkspaceListener listener);
 }

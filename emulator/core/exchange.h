@@ -1,5 +1,5 @@
-// What the emulated NCCL does to memory: bytes that leave with what is known of them, and bytes
-// that arrive from another rank, when somebody asks for them.
+// Memory and the emulated NCCL: bytes that leave, with their known values, and bytes that arrive
+// from another rank, when they are read.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,19 @@ PEAKBENCH_EMULATOR_API bool is_whole(const void* address, std::uint64_t bytes, c
 // were to send.
 PEAKBENCH_EMULATOR_API Standing take_value(const void* from, std::uint64_t bytes, bool floating,
                                            void* to, Unsure& unsure);
-// The bytes will be what the arrival gives. False where they have to be put there now: nobody would
-// ask for them later. The arrival is taken over where it is true.
+// The bytes will come from the arrival, which this takes over. False: the values are never
+// requested later. Then the caller keeps the arrival and must write the bytes now.
 PEAKBENCH_EMULATOR_API bool expect_value(void* to, std::uint64_t bytes,
                                          const PeakbenchArrival& arrival);
 PEAKBENCH_EMULATOR_API void put_value(void* to, std::uint64_t bytes, const void* data,
                                       Standing standing);
 // As a copy on the device, values included.
 PEAKBENCH_EMULATOR_API MemoryResult move_value(void* to, const void* from, std::uint64_t bytes);
-// Of bytes that were written there past PyTorch's operators: values are what was written, or not
-// known. `bytes_there` is asked for where somebody keeps them.
+// Reports bytes that were written without one of PyTorch's operators: their values are the written
+// ones or unknown. `bytes_there` is called if the values are kept.
 void follow_bytes(void* to, std::uint64_t bytes, const std::function<std::string()>& bytes_there);
 void follow_move(void* to, const void* from, std::uint64_t bytes);
-// What lies there is not known from now on.
+// From now on the bytes there are unknown.
 PEAKBENCH_EMULATOR_API void forget_value(void* to, std::uint64_t bytes);
 
 // A piece of work that is done when other ranks have taken part in it.
@@ -59,14 +59,16 @@ PEAKBENCH_EMULATOR_API void open_ticket_office(const TicketOffice* office);
 // Work on a stream: who waits for the stream waits for it.
 PEAKBENCH_EMULATOR_API void enqueue(std::uint64_t stream, const Ticket& ticket);
 
-// Says the same of work that nobody has to wait for.
+// The same for work that nothing has to wait for.
 PEAKBENCH_EMULATOR_API void mark_work(std::uint64_t stream);
 
-// PyTorch keeps the tensors of a collective until somebody waits for it, or until its watchdog, a
-// thread that looks ten times a second, has seen that it is done and the next collective is called.
-// Of collectives that are waited for through a future alone (DDP's), the peak would depend on when
-// that thread looks. On a card such a step takes longer than it sleeps. So before a collective,
-// wait until it has seen those that the program has waited for.
+// Waits until PyTorch's watchdog has seen the collectives that the program has waited for. Call it
+// before each collective.
+//
+// PyTorch keeps a collective's tensors until the program waits for it, or until the next collective
+// after its watchdog has seen it done. The watchdog is a thread that checks ten times a second. If
+// collectives are only waited for through a future (DDP), the peak would depend on when it checks.
+// On a real card a step takes longer than its interval.
 PEAKBENCH_EMULATOR_API void wait_for_watchdog();
 // The calling thread is through with what it asked events for.
 PEAKBENCH_EMULATOR_API void looked_at_events();

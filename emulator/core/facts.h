@@ -1,7 +1,6 @@
-// What the stub libraries enter in a ledger beside its counters, as kinds: what the host read, what
-// was not emulated or went wrong, and workspaces that are missing. What a kind means for the
-// verdict and the words for it are rows of the tables in facts.cpp; nothing else is decided by
-// words.
+// Kinds of entries in a ledger in addition to its counters: reads by the host, calls that were not
+// emulated or failed, and missing workspaces. The tables in facts.cpp define what a kind means for
+// the verdict, and its words. Nothing else is decided by words.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ const char* word_of(Effect effect);
 
 // What the host read of the device. The same numbers go through the C interface (values_hook.h).
 enum class ReadKind : std::uint32_t {
-  bytes,  // nobody could tell of what
+  bytes,  // unknown purpose
   size,   // the number of rows of an operator's result
   boolean,
   integer,
@@ -32,11 +31,11 @@ enum class ReadKind : std::uint32_t {
   seed,     // a random number from all integers
   storage,  // a storage as it is: torch.save
   copy,     // a tensor onto the host, in a process without Python, which reads it by operators
-  logged,   // an integer of which the program makes nothing but texts and numbers (PythonUse)
+  logged,   // an integer that the program only formats or logs (PythonUse)
 };
 inline constexpr int kReadKinds = 10;
 
-// Of reads whose values were not known.
+// For reads of unknown values.
 Effect effect_of(ReadKind kind);
 const char* word_of(ReadKind kind);  // "integer"; empty for bytes
 

@@ -19,7 +19,7 @@ PEAKBENCH_EMULATOR_API void forget_kernels(const Kernels* kernels);
 // How many blocks of a kernel a multiprocessor of the card holds at the same time, by NVIDIA's own
 // calculator (cuda_occupancy.h).
 
-// Of a thread of a kernel whose own number is not known.
+// Registers a thread of a kernel with an unknown number.
 inline constexpr int kTypicalRegisters = 32;
 
 // What a program sets of a kernel (cudaFuncSetAttribute).

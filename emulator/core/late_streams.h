@@ -1,7 +1,8 @@
-// Streams that lag behind the host: work is done when the host has waited for it, and no earlier
-// (the card's option `streams=late`), or also when it is asked for a second time (`streams=soon`).
-// PyTorch's allocator asks events whether it may hand out a block again that another stream has
-// used; where it may not, another block is taken, and what is taken later lies elsewhere.
+// Streams that lag behind the host. Work is done when the host has waited for it (the card's option
+// `streams=late`), or also at the second query (`streams=soon`).
+//
+// PyTorch's allocator queries events before it reuses a block that another stream has used. If the
+// event is not done, it takes another block, and later blocks have other addresses.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,12 @@ void late_waited_for_event(std::uint64_t event);
 void late_waited_for_stream(std::uint64_t stream);
 void late_waited_for_everything();
 
-// Without it: a query said that the work is done; see also told_of_stream in streams.h. It is no
-// wait: whether blocks are free is asked as before.
+// Without a wait: a query returned that the work is done; see also told_of_stream in streams.h.
+// Whether blocks are free is queried as before.
 void told_of_event(std::uint64_t event);
 // A place in a stream's work: behind all that was asked of it so far.
 PeakbenchIssued issued_now(std::uint64_t stream);
-// Whether the host has waited for it, or was told.
+// Whether the host has waited for it, or a query has returned that it is done.
 bool is_known_done(const PeakbenchIssued& issued);
 // Whether what is asked of the stream from now on is done later.
 bool is_ordered_before(const PeakbenchIssued& issued, std::uint64_t stream);

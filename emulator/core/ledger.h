@@ -1,6 +1,6 @@
-// What an emulated process took of its card, as a file mapped into memory: the counters live in the
-// file itself, so a process that is killed leaves them too. Fixed layout; written by the stand-ins
-// (core), read by the launcher (host).
+// The ledger: memory use of an emulated process, in a mapped file. The counters are in the file
+// itself, so a killed process leaves them, too. Fixed layout; written by the stub libraries (core),
+// read by the launcher (host).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace peakbench::emulator {
 
 inline constexpr std::uint64_t kLedgerMagic = 0x32524744454c4250;  // "PBLEDGR2"
 inline constexpr int kLedgerDevices = 64;
-// Each kind of entry has rows of its own: many of one kind leave those of another their room.
+// Each kind of entry has its own rows, so that many of one kind cannot displace those of another.
 inline constexpr int kLedgerReads = 64;
 inline constexpr int kLedgerFacts = 32;
 inline constexpr int kLedgerPlaces = 32;
@@ -64,7 +64,7 @@ struct LedgerReadBack {
   char function[240];          // the nearest named function that asked
   char library[64];
   char operation[96];  // the operator of PyTorch below which it happened, if any: aten::item
-  char place[160];     // train.py:12, of reads whose values were not known, in Python
+  char place[160];     // train.py:12, of reads of unknown values, in Python
 };
 
 // What did not find a row is counted in `beyond`, which names no place: it weighs as a row does.
@@ -74,7 +74,7 @@ struct LedgerReads {
   LedgerReadBack rows[kLedgerReads];
 };
 
-// What is entered beside counters: of a kind, whatever of it there is to name.
+// An entry in addition to counters: its kind, and the names that the kind has.
 struct LedgerFact {
   std::uint64_t calls;
   LedgerTime first;
@@ -110,7 +110,7 @@ struct LedgerPlaces {
 // Calls of a vendor's library that would have had a workspace, which counts as none.
 struct LedgerWorkspace {
   std::uint64_t calls;
-  std::uint64_t uncounted_calls;  // meanwhile nobody counted what was allocated
+  std::uint64_t uncounted_calls;  // at which the allocated bytes were unknown
   // That PyTorch's allocator had handed out of the device meanwhile, and below which operator.
   std::uint64_t largest_allocated_bytes;
   std::uint32_t device;
@@ -128,9 +128,9 @@ struct LedgerWorkspaces {
 // Whether small tensors have values in this process.
 enum class Computing : std::uint32_t {
   no_pytorch,   // it has not asked PyTorch for a card
-  not_asked,    // nobody asked for them
+  not_asked,    // never requested
   on,           // values/ computes them
-  off,          // the user said so
+  off,          // by the user
   unavailable,  // `computing_note` says why
 };
 
@@ -148,16 +148,17 @@ struct Ledger {
   char command[1024];
   char card[96];
   LedgerDevice devices[kLedgerDevices];
-  // Of cudaMalloc, no multiple of the pages of 2 MiB that each takes here, made while there was
-  // another such on the device: a driver may put both into one page.
+  // Allocations of cudaMalloc that are no multiple of its 2 MiB pages, made while another such
+  // allocation existed on the device. Here each takes its own pages; a driver may put both into one
+  // page.
   std::uint64_t shared_page_allocations;
   std::uint64_t pinned_bytes, peak_pinned_bytes;  // page-locked host memory allocated through CUDA
   std::uint64_t managed_bytes, peak_managed_bytes;  // unified memory: not charged to the card
-  // Memory or addresses that the host refused where the card had room: ulimit -v, mostly.
+  // Memory or addresses that the host refused although the card had enough: mostly `ulimit -v`.
   std::uint64_t host_refusals, last_host_refused_bytes;
   std::uint64_t kernel_launches, graph_launches;
-  // Integers that plausible values were made up for and of which no bound is known: a second guess
-  // leaves them as they are.
+  // Integers with a made-up plausible value and no known bound. A second guess does not change
+  // them.
   std::uint64_t unbounded_integers;
   // launches_of() when memory ran out the last time: a process that launched no more ended of it.
   std::uint64_t launches_at_refusal;
@@ -165,8 +166,8 @@ struct Ledger {
   std::uint64_t copies_in_device, copies_in_device_bytes;
   std::uint64_t copies_to_host, copies_to_host_bytes;
   LedgerReads known_reads;
-  LedgerReads reads[kReadKinds];  // by kind: those whose values were not known
-  // Whether somebody reads PyTorch's own counts of memory; else they are zero.
+  LedgerReads reads[kReadKinds];  // by kind: reads of unknown values
+  // Whether PyTorch's own counts of memory are read; else they are zero.
   std::uint32_t counts_known;
   Computing computing;
   char computing_note[240];
@@ -182,7 +183,7 @@ struct Ledger {
   LedgerWorkspaces workspaces;
 };
 
-// Of a place's reads, those whose values were not known.
+// A location's reads of unknown values.
 inline std::uint64_t unknown_calls(const LedgerReadBack& row) {
   return row.zero_calls + row.uncertain_calls + row.substitute_calls;
 }

@@ -9,8 +9,8 @@ namespace peakbench::emulator {
 
 nlohmann::json to_json(const Ledger& ledger);
 
-// Whether PyTorch's counts of a device are known. A process that did not come to its end has those
-// of the last event of PyTorch's allocator, which lack what was handed out then: zero is no count.
+// Whether PyTorch's counts of a device are known. A killed process leaves the counts of its
+// allocator's last event, without the block that was allocated then. So zero means unknown.
 bool are_counts_known(const Ledger& ledger, const LedgerDevice& device);
 
 }  // namespace peakbench::emulator

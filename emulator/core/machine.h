@@ -30,13 +30,13 @@ PEAKBENCH_EMULATOR_API void set_current_device(int device);
 PEAKBENCH_EMULATOR_API void find_pytorch();
 // 16 bytes that tell one emulated device from another, the same in every process.
 PEAKBENCH_EMULATOR_API void device_uuid(int device, unsigned char* out);
-// The CUDA version that the program is built for, as 12040; where the launcher did not find out,
-// the newest that the stand-ins are made for.
+// The CUDA version that the program is built for, as 12040. If the launcher did not find it: the
+// newest version that the stub libraries support.
 PEAKBENCH_EMULATOR_API int cuda_version();
 // The same for a library that one major version of CUDA alone has.
 PEAKBENCH_EMULATOR_API int cuda_version(int major);
-// Of the libraries that the program's PyTorch is released with, 90100 and 22105: as the launcher
-// found out, otherwise as the package says that the process has loaded. 0: not known.
+// Versions of the libraries that the program's PyTorch was released with: 90100 and 22105. From the
+// launcher, otherwise from the package that the process has loaded. 0: unknown.
 PEAKBENCH_EMULATOR_API int cudnn_version();
 PEAKBENCH_EMULATOR_API int nccl_version();
 
@@ -49,9 +49,9 @@ PEAKBENCH_EMULATOR_API bool device_limit(int limit, std::size_t* out);
 // the ledger names it as unmodelled.
 PEAKBENCH_EMULATOR_API bool set_device_limit(int limit, std::size_t value);
 
-// Checks that a kernel makes of what it is given (a device-side assert). One that fails stops the
-// card for the process: the next call that waits for it says so, and after that every one that
-// gives it work or asks for memory.
+// Checks of a kernel's arguments (a device-side assert). A failed check stops the card for the
+// process. The next call that waits for it returns the error, and so does every later call that
+// submits work or allocates memory.
 
 // Whether one has failed there. The host waits for the device, or asks how far it is: from now on
 // it knows.
@@ -61,7 +61,7 @@ PEAKBENCH_EMULATOR_API bool is_stopped(int device);
 
 // The PyTorch that this process has loaded.
 
-// The path of a library that the process has loaded, by its file's name; empty where there is none.
+// The path of a loaded library with this file name; empty if it is not loaded.
 std::string loaded_library(const char* name);
 
 // Whether code is of PyTorch's own libraries.

@@ -13,9 +13,9 @@ namespace peakbench::emulator {
 // when. Of the others nothing is known: a kernel may have meant to write them, and no kernel runs
 // here.
 
-// "When" is the number of pieces of device work (launches, library calls) that had been asked for
-// by then: a byte that is read with the same number is certainly what was put there; with a later
-// one, a kernel may have been meant to change it.
+// "When" is the number of pieces of device work (launches, library calls) that were submitted
+// before. A byte that is read at the same number is certainly the byte that was written. At a later
+// number, a kernel may have changed it.
 class KeptBytes {
  public:
   void put(std::uint64_t offset, std::uint64_t bytes, std::uint64_t when);
@@ -40,8 +40,8 @@ class KeptBytes {
   std::map<std::uint64_t, Run> runs_;  // by start; they do not overlap
 };
 
-// Memory of the devices and of the host, as CUDA hands it out: whole blocks, and addresses and
-// memory apart.
+// Memory of the devices and of the host, as CUDA allocates it: whole blocks, or addresses and
+// memory separately.
 
 inline constexpr std::uint64_t kPage = 2ull << 20;  // device memory is handed out in these
 inline constexpr std::uint64_t kKeptBytes = kPage;  // allocations up to this keep real bytes

@@ -41,8 +41,8 @@ PEAKBENCH_EMULATOR_API void missing_workspace(Workspace kind, const char* functi
 
 enum class PythonsLock { may_be_waited_for, is_held_or_not };
 
-// Where the program is now: the line, if Python runs there; with the second, only where the calling
-// thread holds Python's lock already, as whoever waits for it here may be waited for with it.
+// The current source line, if Python runs on this thread. With the second argument, only if this
+// thread already holds Python's lock: waiting for it here could deadlock.
 LedgerPlace place_now(const char* function, PythonsLock lock);
 
 // The row of the same function and place counts another call; the largest bytes stay.
@@ -63,9 +63,9 @@ void enter_out_of_memory(std::uint64_t bytes);
 
 }  // namespace peakbench::emulator
 
-// Which rank of its program this process is, from the first of these that says so:
+// The rank of this process, from the first of these that is known:
 //
-//   torch.distributed's default process group   told by the tracer
+//   torch.distributed's default process group   reported by the tracer
 //   the largest communicator of NCCL            per device: ranks may be threads of one process
 //   RANK and WORLD_SIZE                         of the environment, when the card is first used
 
@@ -79,7 +79,7 @@ namespace peakbench::emulator {
 
 struct Ledger;
 
-// A number of the environment's; `otherwise` where there is none.
+// A number in the environment; `otherwise` if it is not set.
 std::int32_t from_environment(const char* variable, std::int32_t otherwise);
 // Into a ledger that begins.
 void enter_rank(Ledger& ledger);

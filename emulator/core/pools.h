@@ -17,9 +17,9 @@ class PoolSpace {
   // The smallest free piece that is large enough gives them, the lowest of several; 0: none is.
   std::uint64_t take(std::uint64_t bytes);
   void give_back(std::uint64_t base, std::uint64_t bytes);
-  // Takes out the largest chunk of which nothing is in use, its base and bytes.
+  // Removes the largest chunk without pieces in use. Returns its base and bytes.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> remove_free_chunk();
-  // The chunk that an address of the pool lies in.
+  // The chunk that contains an address of the pool.
   std::pair<std::uint64_t, std::uint64_t> chunk_of(std::uint64_t address) const;
   std::uint64_t bytes() const { return bytes_; }
   bool in_use() const { return free_bytes_ != bytes_; }
@@ -31,25 +31,30 @@ class PoolSpace {
   std::uint64_t bytes_ = 0, free_bytes_ = 0;
 };
 
-// Memory that is handed out in the order of streams (cudaMallocAsync): pools, each of which takes
-// memory of its device in large steps and hands out pieces of it.
+// Pools of memory allocated in the order of streams (cudaMallocAsync). Each pool takes memory of
+// its device in large steps and allocates pieces of it.
 //
-// What is documented: a piece is a multiple of 512 bytes, and a pool gives back what nothing is in
-// use of when somebody synchronises, down to its release threshold. How it grows is not: 32 MiB for
-// a piece of 12 bytes were seen (cupy/cupy#5177), so steps are multiples of that here. How pieces
-// are laid out, and whether the driver moves memory to make room, nobody says either. So what is in
-// use of a pool is exact, and what it has reserved is a model (Fact::pool_growth).
+// Documented: a piece is a multiple of 512 bytes, and a synchronization returns unused memory of a
+// pool down to its release threshold.
+//
+// Not documented:
+//
+// - How a pool grows. 32 MiB for a piece of 12 bytes were seen (cupy/cupy#5177), so steps are
+//   multiples of that here.
+// - The layout of pieces, and whether the driver moves memory.
+//
+// So the bytes in use are exact, and the reserved bytes are a model (Fact::pool_growth).
 
 struct PoolFigures {
   std::uint64_t reserved, peak_reserved;  // memory of the device
   std::uint64_t used, peak_used;          // pieces that were handed out
 };
 
-// Pools are told apart by numbers, each device's own first. 0 is none.
+// Pools are identified by numbers, each device's default pool first. 0 is no pool.
 PEAKBENCH_EMULATOR_API std::uint64_t default_pool(int device);
 // `most_bytes`: how much it may reserve, 0 without a limit.
 PEAKBENCH_EMULATOR_API std::uint64_t create_pool(int device, std::uint64_t most_bytes);
-// It ends when its last piece is given back. False: there is none, or it is a device's own.
+// The pool ends when its last piece is freed. False: unknown, or a default pool.
 PEAKBENCH_EMULATOR_API bool destroy_pool(std::uint64_t pool);
 PEAKBENCH_EMULATOR_API bool pool_exists(std::uint64_t pool);
 // The pool that cudaMallocAsync takes of, the device's own unless another was set.

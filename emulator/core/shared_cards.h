@@ -1,5 +1,5 @@
 // The memory of the cards that all processes of one `peakbench emulate` share: a file that each of
-// them maps. The launcher makes it and reads it at the end (host); the stand-ins keep it.
+// them maps. The launcher creates it and reads it at the end (host); the stub libraries update it.
 #pragma once
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ struct SharedPeak {
 
 struct SharedCards {
   std::uint64_t magic;
-  pthread_mutex_t mutex;                  // survives whoever dies with it
+  pthread_mutex_t mutex;                  // survives the death of its owner
   std::uint64_t used_bytes[kMaxDevices];  // of all processes together
   SharedPeak peaks[kMaxDevices];
   SharedProcess processes[kSharedProcesses];
@@ -42,7 +42,7 @@ std::uint64_t start_of(std::int32_t pid);
 
 // Makes the file; false when it cannot be had.
 bool make_shared_cards(const std::string& path);
-// Null when there is none; mapped for as long as the process lives.
+// Null if it does not exist; mapped for the life of the process.
 SharedCards* map_shared_cards(const std::string& path);
 
 // What all processes together have taken of a card; `users` become those that have taken any.

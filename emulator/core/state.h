@@ -25,14 +25,14 @@ enum class Answer {
   uncertain,   // what the host had put there, before device work that may have been meant to change
                // it
   substitute,  // plausible values in place of ones that could not be computed
-  zeros,       // wholly or partly bytes that nobody knows
+  zeros,       // at least partly unknown
 };
 
 // Who hands out device memory to the program, which decides how long kept bytes are its own.
 enum class Allocator {
   cuda,       // cudaMalloc itself
   watched,    // PyTorch's caching allocator, which says when it hands a block out again
-  unwatched,  // the same, but nobody listens: a kept byte may be an earlier tensor's
+  unwatched,  // the same without a listener: a kept byte may be an earlier tensor's
 };
 
 struct Range {
@@ -49,7 +49,7 @@ struct Range {
   bool on_device() const { return kind == MemoryKind::device || kind == MemoryKind::mapping; }
 };
 
-// Memory of cuMemCreate: charged while anybody holds or maps it.
+// Memory of cuMemCreate: charged while it is held or mapped.
 struct PhysicalMemory {
   int device;
   std::uint64_t bytes;
@@ -123,7 +123,7 @@ struct Queues {
   std::uint64_t next_capture = 0;
   std::vector<Ticket> tickets_of_default;  // of the default streams, which are one here
   Progress progress_of_default, done_until;
-  Progress told_until;  // that the host was told of, see told_of_stream
+  Progress told_until;  // that the host has seen done, see told_of_stream
   std::uint64_t default_idle_since = 0, all_idle_since = 0;
   std::uint64_t issued = 0, all_done_until = 0;
 };
@@ -134,7 +134,7 @@ struct State {
   CardFacts card;
   std::vector<int> cards;  // of the machine's, by device of this process
   bool has_card = false;
-  std::unique_ptr<CardShare> share;  // null: nobody else uses the cards
+  std::unique_ptr<CardShare> share;  // null: no other process uses the cards
   Ledger* ledger = nullptr;
   std::atomic<std::uint64_t> device_work{0};  // launches and library calls asked for so far
   Allocator allocator = Allocator::cuda;
@@ -155,18 +155,18 @@ bool machine_state_made();
 // The range that holds an address, or end(). Call with the mutex held.
 std::map<std::uint64_t, Range>::iterator find_range(State& state, const void* address);
 
-// Whether bytes that are kept there may be an earlier tensor's: nobody says where one ends and the
-// next begins, unless CUDA itself hands each of them out. Call with the mutex held.
+// Whether kept bytes may be an earlier tensor's. Tensors' bounds are only known if CUDA itself
+// allocates each tensor. Call with the mutex held.
 bool may_be_anothers(const State& state, const Range& range);
 
 // Zeros in host memory. Whole pages of pinned memory, which the emulator mapped, go back to the
 // system instead: what a card of 80 GB offloads then fits on a host with less.
 void clear_host(State& state, char* at, std::uint64_t bytes);
 
-// Charges a device, false when the card has not got so much left. Call with the mutex held.
+// Charges a device; false if the card has not enough left. Call with the mutex held.
 enum class Charge { malloc_memory, virtual_memory };
 bool charge(State& state, int device, Charge kind, std::uint64_t bytes);
-// The two parts of it, for who can make do with less.
+// charge() = try_charge() + note_refusal(). Use the parts if the caller can retry with fewer bytes.
 bool try_charge(State& state, int device, Charge kind, std::uint64_t bytes);
 void note_refusal(State& state, int device, std::uint64_t bytes);
 void discharge(State& state, int device, Charge kind, std::uint64_t bytes);
@@ -176,14 +176,14 @@ void give_back_piece(State& state, std::uint64_t base, const Range& piece);
 // The host has waited for something: pools give back what they have too much.
 void trim_pools_to_thresholds();
 
-// Enters what the host refused where the card had room, and gives `result` back. Call with the
-// mutex held.
+// Enters an allocation that the host refused although the card had enough. Returns `result`. Call
+// with the mutex held.
 MemoryResult no_host_memory(State& state, std::uint64_t bytes, MemoryResult result);
 
-// Whoever computes values, see values_hook.h: asked of what the host reads. Improves `answer` and
-// what `to` holds. Call without the mutex.
+// Asks the library that computes values (values_hook.h) about bytes that the host reads. Improves
+// `answer` and the bytes in `to`. Call without the mutex.
 ReadKind ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& answer);
-// What PyTorch's allocator has handed out of a device. False: nobody knows.
+// Bytes of a device that PyTorch's allocator has allocated. False: unknown.
 bool allocated_now(int device, std::uint64_t& bytes);
 // Counts work that may have written anywhere, or work that was given these words.
 void tell_of_work(PeakbenchWork work, const void* caller);
@@ -199,7 +199,7 @@ std::vector<Ticket>* tickets_of_stream(State& state, std::uint64_t stream);
 void note_recorded(std::uint64_t handle, Event& event, std::uint64_t stream);
 void note_waited(State& state, Event& event);
 void note_destroyed(Event& event);
-// The calling thread was told that it is done.
+// The calling thread has seen that it is done.
 void asked_for_event(std::uint64_t event);
 void merge_tickets(std::vector<Ticket>& into, const std::vector<Ticket>& from);
 
@@ -208,7 +208,7 @@ Ledger* open_ledger(const CardFacts& card, int device_count);
 void detach_ledger(Ledger* ledger);
 // Enters who is reading device memory; takes the call stack of the calling thread.
 void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKind kind);
-// Of the calling thread's next entry: an integer was made up for it of which no bound is known.
+// For the calling thread's next entry: an integer was made up for it, without a known bound.
 bool& reads_unbounded();
 LedgerTime ledger_now();
 

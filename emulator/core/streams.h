@@ -21,8 +21,7 @@ PEAKBENCH_EMULATOR_API bool event_exists(std::uint64_t event);
 PEAKBENCH_EMULATOR_API bool record_event(std::uint64_t event, std::uint64_t stream);
 PEAKBENCH_EMULATOR_API bool wait_event(std::uint64_t stream, std::uint64_t event);
 
-// The host knows that all is done which was asked of the stream: a query said so, or a copy has
-// come to its end.
+// The host has seen that all work of the stream is done: a query returned it, or a copy has ended.
 PEAKBENCH_EMULATOR_API void told_of_stream(std::uint64_t stream);
 
 // cudaStreamCaptureMode, by its values.
@@ -45,8 +44,8 @@ struct CaptureEnd {
 };
 PEAKBENCH_EMULATOR_API CaptureEnd end_capture(std::uint64_t stream);
 
-// What a call is answered with that a capture under way does not bear. The capture is invalidated
-// then: no graph comes of it.
+// Errors of calls that a running capture does not allow. They invalidate the capture, so it makes
+// no graph.
 enum class CaptureError { none, unsupported, captured_event };
 PEAKBENCH_EMULATOR_API CaptureError takes_memory_in_capture();
 // Waits for the current device, the stream or the event, or asks how far it is.
@@ -55,7 +54,7 @@ PEAKBENCH_EMULATOR_API CaptureError asks_stream_in_capture(std::uint64_t stream)
 PEAKBENCH_EMULATOR_API CaptureError asks_event_in_capture(std::uint64_t event);
 PEAKBENCH_EMULATOR_API std::uint64_t graph_nodes(std::uint64_t graph);
 
-// A fresh opaque handle in the same range, for everything else that only needs to be told apart.
+// A fresh opaque handle in the same range, for everything else that only needs an identity.
 PEAKBENCH_EMULATOR_API void* new_handle();
 
 }  // namespace peakbench::emulator

@@ -1,5 +1,5 @@
-// The functions that addresses of code lie in, for many addresses at once: dladdr looks through all
-// symbols of a library for each, half a millisecond in one of LibTorch's size.
+// Finds the functions of many code addresses at once. dladdr would search all symbols of a library
+// for each: half a millisecond in LibTorch.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 namespace peakbench::emulator {
 
 struct LibrarySymbols {
-  std::string path;  // empty where the address lies in no library
-  // By address, of those that lie in the library; as the linker spells them, empty where none
-  // that it exports covers an address.
+  std::string path;  // empty if the address is in no library
+  // By address, for addresses in the library. Names as the linker spells them; empty if no exported
+  // function covers an address.
   std::map<const void*, std::string> functions;
 };
 
-// Of the library that `address` lies in, and that is not closed meanwhile.
+// For the library that contains `address`, which must not be closed meanwhile.
 LibrarySymbols symbols_at(const void* address, const std::vector<const void*>& addresses);
 
 // Whether an address of code is a library's, by its file's name.

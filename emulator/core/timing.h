@@ -8,17 +8,16 @@
 
 namespace peakbench::emulator {
 
-// Answers of cudaEventQuery and cudaStreamQuery: whether that is done. Where it is only so here
-// (the host has not waited for it), the ledger is told who asked: the program, with its line, or
-// PyTorch's allocators, which hand out memory by it. `caller` is the code that did. Call with no
-// lock held.
+// The result of cudaEventQuery and cudaStreamQuery. If it holds only here (the host has not
+// waited), the ledger records who asked. That is the program, with its line, or PyTorch's
+// allocators, which reuse memory by it. `caller`: the calling code. Call with no lock held.
 PEAKBENCH_EMULATOR_API bool answer_event_query(std::uint64_t event, const char* function,
                                                const void* caller);
 PEAKBENCH_EMULATOR_API bool answer_stream_query(std::uint64_t stream, const char* function,
                                                 const void* caller);
-// What lies between any two events, in milliseconds: programs divide by it and repeat until a time
-// is reached (autotuning), so it is positive, and long. It is entered as unmodelled, and as a read
-// where the program asked.
+// Milliseconds between any two events. Programs divide by it, and repeat until a time is reached
+// (autotuning), so it is positive, and long. Entered as unmodelled, and as a read if the program
+// asked.
 PEAKBENCH_EMULATOR_API float answer_elapsed_time(const char* function, const void* caller);
 
 // A program has the card profiled (CUPTI).

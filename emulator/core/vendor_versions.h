@@ -12,7 +12,7 @@ struct VendorVersions {
   int nccl = 0;   // 22105
 };
 
-// From the metadata of the installed package, which lies beside the folder `torch`.
+// From the metadata of the installed package, which is next to the folder `torch`.
 VendorVersions vendor_versions_beside(const std::string& torch);
 
 }  // namespace peakbench::emulator

@@ -4,13 +4,13 @@
 
 namespace peakbench::emulator::cudnn {
 
-// The release of cuDNN that this one stands in for.
+// The release of cuDNN that this library replaces.
 
 // As cudnnGetVersion counts it: 91900. It is the one that the program's PyTorch is released with,
 // or else the one of this build's LibTorch.
 std::size_t version();
 
-// cudnnStatus_t, as far as the stand-in says it.
+// The values of cudnnStatus_t that are used.
 
 inline constexpr int kNotInitialized = 1001;
 inline constexpr int kBadParameter = 2000;

@@ -8,7 +8,7 @@
 
 namespace peakbench::emulator::cudnn {
 
-// cuDNN's graph interface by numbers, as far as the stand-in reads them (cudnn_graph.h).
+// Numbers of cuDNN's graph interface (cudnn_graph.h) that are used.
 
 // cudnnBackendDescriptorType_t
 enum DescriptorType {
@@ -87,9 +87,8 @@ enum AttributeType {
 // cudnnDataType_t
 enum DataType { kFloat = 0, kHalf = 2, kBFloat16 = 9 };
 
-// What a program puts into the descriptors of cuDNN's graph interface, as far as workspaces hang on
-// it: the tensors of operations, the operations of a graph, the graph that a configuration or a
-// plan is of.
+// The part of descriptors of cuDNN's graph interface that decides workspaces: tensors of
+// operations, operations of a graph, the graph of a configuration or plan.
 
 struct Descriptor {
   int type = 0;   // DescriptorType
@@ -99,10 +98,10 @@ struct Descriptor {
   std::vector<std::int64_t> dimensions;
   bool is_virtual = false;  // within the graph: no memory of the caller's
   // Other descriptors in it, by attribute: an operation's tensors, a graph's operations; null for
-  // one that is not known.
+  // an unknown one.
   std::map<int, std::vector<std::shared_ptr<const Descriptor>>> holds;
-  // The graph that it is of: a plan's, a configuration's from the heuristics, theirs. Null where
-  // the program chose the engine or asked for some of the card: what comes of that is not known.
+  // The graph of a plan, or of a configuration from the heuristics. Null if the program chose the
+  // engine or limited the card: the result is then unknown.
   std::shared_ptr<const Descriptor> graph;
   bool is_narrowed = false;  // heuristics: for some of the card's multiprocessors
 
@@ -113,8 +112,8 @@ struct Descriptor {
   }
 };
 
-// By handle, each from any thread; nothing happens to a handle that is not known. What a descriptor
-// holds it shares: programs fill one before they put it into another.
+// By handle, each from any thread; unknown handles are ignored. Descriptors share their contents:
+// programs fill one before they put it into another.
 void create(void* handle, int type);
 void destroy(void* handle);
 // cudnnBackendSetAttribute: `elements` are `count` of that type.
@@ -125,12 +124,13 @@ std::shared_ptr<const Descriptor> graph_of(void* handle);
 
 // The workspaces of cuDNN's engines for attention.
 
-// What the engine that cuDNN takes for this graph on the emulated card needs beside what
-// cudnn-frontend adds itself, in bytes. Empty where that is not known: for any other graph than
-// those that PyTorch has cudnn-frontend build for attention in 16 bits (ragged or padded sequences,
-// deterministic gradients, gradients of a bias, paged caches among them), for a single query, for
-// another compute capability than 9.0, for another release of cuDNN than 9.19.0. Measured on an
-// H200, and equal to what cuDNN itself says without a device (docs/evidence/real_card.md).
+// Bytes of workspace that cuDNN's engine for this graph needs on the emulated card, in addition to
+// those of cudnn-frontend itself. Measured on an H200, and equal to cuDNN's own figure without a
+// device (docs/evidence/real_card.md).
+//
+// Only known for cuDNN 9.19.0, compute capability 9.0, and graphs that PyTorch builds for attention
+// in 16 bits. These may have ragged or padded sequences, deterministic gradients, gradients of a
+// bias, and paged caches. Empty for all others, and for a single query.
 std::optional<std::int64_t> attention_workspace(const Descriptor& graph);
 
 }  // namespace peakbench::emulator::cudnn

@@ -160,7 +160,7 @@ class Sentence {
     say(failed ? Tone::bad : Tone::doubtful, std::nullopt,
         program_.ledgers.empty()
             ? fmt::format("Used no card{}: the program did not use CUDA, or not through the "
-                          "libraries that {} stands in for.",
+                          "libraries that {} replaces.",
                           ended, card())
             : fmt::format("Used no card{}: the program asked which cards there are, and took no "
                           "memory and started no kernel.",
@@ -192,10 +192,10 @@ class Sentence {
     std::string why = ", not for lack of its memory";
     if (host)
       why =
-          ", and this machine refused it memory that the card had (see `ulimit -v`): whether it "
-          "fits is not known, because of this machine";
+          ", and this machine refused it memory that the card had (see `ulimit -v`), so it is "
+          "unknown whether it fits";
     if (answer_.out_of_memory)
-      why = fmt::format(", after it ran out of memory and went on ({} of {}{})",
+      why = fmt::format(", after it ran out of memory and continued ({} of {}{})",
                         request_text(*answer_.out_of_memory), size_text(answer_.total_bytes),
                         whose(answer_.out_of_memory->use));
     const bool killed = WIFSIGNALED(status);
@@ -208,7 +208,7 @@ class Sentence {
   void went_on() {
     const OutOfMemory& failure = *answer_.out_of_memory;
     say(Tone::doubtful, std::nullopt,
-        fmt::format("Ran out of memory of {} {} and went on: {}{}; {}", card(),
+        fmt::format("Ran out of memory of {} {} and continued: {}{}; {}", card(),
                     failure.calls == 1 ? "once" : fmt::format("{} times", failure.calls),
                     request_text(failure), whose(failure.use), figures()));
   }
@@ -223,7 +223,7 @@ class Sentence {
     const auto kind = program_.verdict.kind;
     if (peak_.bytes + contexts() > answer_.total_bytes) {
       say(Tone::doubtful, std::nullopt,
-          fmt::format("May not fit {} beside its CUDA context: {}", card(), figures()));
+          fmt::format("May not fit {} with its CUDA context: {}", card(), figures()));
     } else if (kind == VerdictKind::unreliable) {
       say(Tone::doubtful, std::nullopt, fmt::format("May fit {}: {}", card(), figures()));
     } else if (program_.verdict.workspace_room_bytes) {

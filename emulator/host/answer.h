@@ -1,4 +1,4 @@
-// What people want to know first: whether the program fits the card, in one sentence.
+// The summary line: whether the program fits the card, in one sentence.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,13 @@ namespace peakbench::emulator {
 enum class Tone { good, bad, doubtful };
 
 struct Answer {
-  // Nullopt where the run does not show it: it was refused memory and went on, it failed for
-  // another reason, it used no card, its figures are a lower bound or unreliable, or the CUDA
-  // context has no room beside them.
+  // Nullopt if the run does not show it, for one of these reasons:
+  //
+  // - It was refused memory and continued.
+  // - It failed for another reason.
+  // - It used no card.
+  // - Its figures are a lower bound or unreliable.
+  // - They leave too little for the CUDA context.
   std::optional<bool> fits;
   Tone tone = Tone::doubtful;
   std::string sentence;

@@ -10,13 +10,13 @@
 
 namespace peakbench::emulator {
 
-// Cards that are no CUDA cards, told by their names.
+// Other makers' cards, recognized by their names.
 
-// "is one of AMD's, which run PyTorch's ROCm build", for mi300x and its like; empty for a name that
-// is nobody's. Case, dashes and spaces do not matter.
+// For a card of another maker, such as mi300x: "is one of AMD's, which run PyTorch's ROCm build".
+// Empty for all other names. Ignores case, dashes and spaces.
 std::string other_maker(std::string_view name);
 
-// Emulated cards as people name them: `h100-80gb`, `h100-80gb,memory=60GiB,count=8`, or the path of
+// Emulated cards as users type them: `h100-80gb`, `h100-80gb,memory=60GiB,count=8`, or the path of
 // a JSON file.
 
 struct Card {
@@ -36,22 +36,33 @@ struct CardListing {
   ContextMemories context_memory;
 };
 
-// Options: memory=SIZE (the card's memory instead of its own), count=N devices, context=SIZE (set
-// aside for the CUDA context in the figures; 0: nowhere), driver=12.8, streams=late (work is done
-// when the host waits for it; at-once unless given). Throws ConfigError: unknown card (the nearest
-// named; one that is no CUDA card, with what it is), a size of zero or above 16 TiB, a card that
-// this LibTorch has no code for, a file that is no card.
+// Reads a card with options:
+//
+// - memory=SIZE: instead of the card's own
+// - count=N: devices
+// - context=SIZE: set aside for the CUDA context, in all figures; 0: nothing
+// - driver=12.8
+// - streams=late: work is done when the host waits for it; default at-once
+//
+// Throws ConfigError:
+//
+// - an unknown card (names the nearest, or says why it is no CUDA card)
+// - a size of zero or above 16 TiB
+// - a card that this LibTorch has no code for
+// - an invalid card file
 Card parse_card(const std::string& spec, const Installation& installation);
 
-// The card that somebody who typed this probably meant ("RTX 4090": rtx-4090-24gb); empty: none.
+// The card that a user probably meant ("RTX 4090": rtx-4090-24gb); empty: none.
 std::string nearest_card(const std::string& name, const Installation& installation);
 
 // The same card with more memory than any program takes.
 void take_limit_away(Card& card);
 
-// What one process's CUDA context takes of the card: what the user set aside for it, or nothing if
-// that is 0; else the most that was measured on such a card; else the largest known of any card.
-// Whatever says whether something fits goes by it.
+// Memory of one process's CUDA context. Every check whether something fits uses it. The first of:
+//
+// 1. the size that the user set aside (0: nothing);
+// 2. the largest that was measured on such a card;
+// 3. the largest that is known of any card.
 ContextMemoryTaken context_taken(const Card& card);
 
 // All cards of the installation, by name.

@@ -1,5 +1,5 @@
-// A card's JSON file: {"id", "title", "values": {NAME: {"value": ..., "source": "..."}}} and,
-// where somebody has published it, "context_memory" (context_memory.h).
+// A card's JSON file: {"id", "title", "values": {NAME: {"value": ..., "source": "..."}}}. If
+// measurements were published, also "context_memory" (context_memory.h).
 #pragma once
 
 #include <filesystem>

@@ -12,7 +12,7 @@
 
 namespace peakbench::emulator {
 
-// Who took what of which card: the processes of a program by the devices that they used.
+// Memory of each card by process: the processes of a program, by the devices that they used.
 
 // A device of a process that took memory of it, was refused some, or started work.
 struct CardUse {
@@ -22,7 +22,7 @@ struct CardUse {
   const LedgerDevice& figures() const { return process->devices[device]; }
 };
 
-// By rank, and of one rank, or where nobody said, by process and device.
+// Sorted by rank, then by process and device. Processes without a rank are sorted by the latter.
 std::vector<CardUse> card_uses(const std::vector<const Ledger*>& ledgers);
 
 // "rank 3"; or "process 4711" where no rank is known or several have it (attempts of elastic
@@ -36,32 +36,31 @@ struct CardPeak {
   const CardUse* largest{};  // who took the most; into the list of uses
 };
 
-// Of each card that was used. `card_peaks`: see read_card_peaks; where it is empty, as of one
-// process alone, each card's largest user counts.
+// Peaks of the used cards. `card_peaks`: see read_card_peaks. If it is empty, as for a single
+// process, each card's largest user counts.
 std::vector<CardPeak> peaks_of_cards(const std::vector<CardUse>& uses,
                                      const std::vector<SharedPeak>& card_peaks,
                                      std::uint64_t context_bytes);
 
-// Which allocation did not fit: the last one that was refused, and whether the program went on.
+// The allocation that did not fit: the last refused one, and whether the program continued.
 
 struct OutOfMemory {
-  bool swallowed = false;          // the program went on, or ended well
+  bool swallowed = false;          // the program continued, or ended well
   CardUse use{};                   // who asked
   std::uint64_t calls = 0;         // how often it ran out of memory
-  std::uint64_t asked_bytes = 0;   // of the card, the last time; 0: the program's own limit, which
-                                   // the card never heard of (set_per_process_memory_fraction)
+  std::uint64_t asked_bytes = 0;   // of the card, the last time; 0: the program's own limit was
+                                   // reached (set_per_process_memory_fraction)
   std::uint64_t in_use_bytes = 0;  // by all processes, then
-  std::uint64_t needed_bytes = 0;  // in all, by PyTorch's count; 0: not known
-  std::string function, place;     // that asked; empty where not known
+  std::uint64_t needed_bytes = 0;  // in all, by PyTorch's count; 0: unknown
+  std::string function, place;     // that asked; empty if unknown
 };
 
-// The host refused a process memory that the card had (ulimit -v), and the card refused it none:
-// why it ran out of memory, if it did, and nothing about the card.
+// The host refused memory to a process (ulimit -v), and the card never did. If it ran out of
+// memory, that was the host's.
 bool is_refused_by_host(const CardUse& use);
 
-// Nullopt if nobody ran out of memory. An allocation that PyTorch had when it had given back what
-// it kept is none, and what the host alone refused is none of the card. `wait_status`: of the
-// program.
+// Nullopt if no process ran out of memory. Not counted: an allocation that succeeded after PyTorch
+// had emptied its cache, and what only the host refused. `wait_status`: of the program.
 std::optional<OutOfMemory> find_out_of_memory(const std::vector<CardUse>& uses, int wait_status);
 
 // "asked for 30.000 GiB (aten::empty at train.py:12) with 60.000 GiB in use"

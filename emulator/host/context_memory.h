@@ -21,7 +21,7 @@ struct ContextMemory {
 
 using ContextMemories = std::vector<ContextMemory>;
 
-// The largest in emulator/cards (an H200's after a training): for cards of which none is known.
+// The largest in emulator/cards (an H200's after a training): for cards without a measurement.
 inline constexpr std::uint64_t kLargestContext = 767ull << 20;
 
 enum class ContextSource { asked, measured, largest_known };
@@ -31,12 +31,12 @@ struct ContextMemoryTaken {
   ContextSource source = ContextSource::largest_known;
 };
 const char* word_of(ContextSource source);  // "option", "measured", "largest_known"
-// "beside a CUDA context of 0.521 GiB", "with 2 CUDA contexts of up to 0.749 GiB" (of the largest
-// known; `included`: in the figure before it), "with no CUDA context set aside".
+// "beside a CUDA context of 0.521 GiB", "with 2 CUDA contexts of up to 0.749 GiB", "with no CUDA
+// context set aside". "Up to": the largest known of any card. `included`: the figure contains it.
 std::string beside_text(const ContextMemoryTaken& context, std::size_t processes = 1,
                         bool included = false);
 
-// The list `context_memory` of a card's file; empty where there is none. Throws FieldError.
+// The list `context_memory` of a card's file; empty if it has none. Throws FieldError.
 ContextMemories read_context_memory(const Fields& card);
 
 nlohmann::json to_json(const ContextMemories& measured);

@@ -1,6 +1,6 @@
-// What nvidia-smi would show of a real card: an estimate, because the CUDA context and NCCL's
-// buffers lie outside of what an emulated card counts and are those that others measured, and
-// because another release of PyTorch keeps other segments reserved.
+// An estimate of what nvidia-smi would show on a real card. It adds the CUDA context and NCCL's
+// buffers, which the emulated card does not count, from published measurements. Other releases of
+// PyTorch keep other segments reserved, so it is not exact.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@
 
 namespace peakbench::emulator {
 
-// How far an estimate, ours and the context, lay from what nvidia-smi showed on one real card that
-// ran another release of PyTorch: per cent of it, lowest and highest (docs/evidence/emulator.md,
+// Error of the estimate with the context, against nvidia-smi on a real card with another release of
+// PyTorch. Lowest and highest, in per cent of what nvidia-smi showed (docs/evidence/emulator.md,
 // "Reserved memory with another release").
 inline constexpr double kEstimateLowest = -16, kEstimateHighest = 19;
 // With NCCL's buffers, too: on two and four cards.
 inline constexpr double kEstimateLowestOfRanks = -20, kEstimateHighestOfRanks = 19;
 
-// What lay on each card beside PyTorch's memory and a context in a publisher's runs of so many
-// ranks, one a card: NCCL's buffers, and what its release of PyTorch reserved otherwise
-// (docs/evidence/fidelity.md: beside 2.6.0, less the median of one card). NCCL says nowhere how
-// much it takes.
+// Memory on each card in addition to PyTorch's and a context, in a publisher's runs with this
+// number of ranks, one a card. That is NCCL's buffers, and the difference in reserved memory
+// between two releases of PyTorch (docs/evidence/fidelity.md: 2.6.0, less the median of one card).
+// NCCL does not report its memory.
 struct NcclMemory {
   std::size_t ranks = 0;
   std::uint64_t least = 0, median = 0, most = 0;
@@ -41,7 +41,7 @@ struct DeviceMemory {
   std::size_t contexts = 1;         // one for each process on the card
   // What others measured of such a card, or the user set aside; otherwise the largest known.
   bool context_measured = false;
-  bool lacks_nccl = false;  // communicators of one rank alone: nobody published what they take
+  bool lacks_nccl = false;  // only communicators of one rank, for which no measurement is published
   // Of a communicator of several: by the runs with the most ranks that are not more than here.
   std::optional<NcclMemory> nccl;
 

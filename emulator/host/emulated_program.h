@@ -23,8 +23,8 @@ namespace peakbench::emulator {
 
 // What is known before the program starts.
 struct BeforeProgram {
-  const std::optional<pytorch::TorchInUse>& torch;  // that the program uses; not known: nullopt
-  const std::filesystem::path& folder;              // there until all is said of the program
+  const std::optional<pytorch::TorchInUse>& torch;  // that the program uses; unknown: nullopt
+  const std::filesystem::path& folder;              // exists until everything is reported
   const std::function<bool()>& cancelled;           // whether the user has had enough meanwhile
 };
 
@@ -57,7 +57,7 @@ struct EmulatedProgram {
   Card card;
   std::vector<const Ledger*> ledgers;  // of all its processes that asked for a card
   std::vector<SharedPeak> card_peaks;  // by card: read_card_peaks
-  std::vector<int> cuda_majors;        // that the card stands in for
+  std::vector<int> cuda_majors;        // that the card replaces
   std::optional<pytorch::TorchInUse> torch;
   Verdict verdict;
   int wait_status = 0;  // as waitpid gives it

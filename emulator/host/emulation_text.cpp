@@ -205,9 +205,9 @@ std::string shared_cards(const EmulatedProgram& program, const std::vector<CardU
 
 std::string why_unused(const std::vector<int>& cuda_majors) {
   return fmt::format(
-      "The card stands in for the libraries of CUDA {}: another major version of CUDA, or a CUDA "
-      "runtime linked into a program or a library, is out of reach, and so is a program that is "
-      "started without its environment (sudo, a container): LD_PRELOAD must reach it.\n",
+      "The card replaces the libraries of CUDA {}. It cannot replace another major version of "
+      "CUDA, or a CUDA runtime linked into a program or a library. LD_PRELOAD must reach the "
+      "program, so a start without its environment (sudo, a container) does not work.\n",
       fmt::join(cuda_majors, " and "));
 }
 

@@ -153,10 +153,10 @@ namespace {
 void check_assumption(const ValuesRequest& request) {
   if (request.assume.empty()) return;
   if (request.assume != "nonzero=all" && request.assume != "nonzero=none")
-    throw ConfigError(fmt::format(
-        "--assume {}: expected nonzero=all or nonzero=none: how many rows an operator returns "
-        "whose count depends on values that are not known",
-        request.assume));
+    throw ConfigError(
+        fmt::format("--assume {}: expected nonzero=all or nonzero=none, for the rows of an "
+                    "operator's result whose number depends on unknown values",
+                    request.assume));
   if (!request.compute)
     throw ConfigError(
         "--assume and --no-compute: an assumption needs values to be followed; leave one out");

@@ -15,11 +15,13 @@ namespace peakbench::emulator {
 
 // What a process needs in its environment to find an emulated card.
 
-// Variables to set, replacing equal names: the stand-ins preloaded (before what LD_PRELOAD already
-// names), the card, and the folder where every process of the program leaves its ledger and shares
-// the cards with the others (empty: none is left, and nothing shared). Holds while this process
-// lives: the stand-ins may be found by a link that goes with it. Throws ConfigError where they need
-// one, and none can be made.
+// Variables to set, which replace equal names: the preloaded stub libraries (before those already
+// in LD_PRELOAD), the card, and the folder for ledgers. Every process of the program writes its
+// ledger there, and shares the cards through it. With an empty folder there are no ledgers, and
+// nothing is shared.
+//
+// Valid while this process lives: the stub libraries may be found by a link that it deletes. Throws
+// ConfigError if the link is needed and cannot be made.
 process::Environment emulation_environment(const Card& card, const Installation& installation,
                                            const std::filesystem::path& ledger_folder);
 
@@ -36,7 +38,7 @@ pytorch::LibraryInUse values_library_for(const std::optional<pytorch::TorchInUse
 struct ValuesRequest {
   bool compute = true;
   std::string assume;  // "nonzero=all", "nonzero=none" or empty
-  int guess = 0;       // which plausible values stand in for unknown ones; 0: the usual ones
+  int guess = 0;       // selects the plausible values for unknown ones; 0: the usual ones
 };
 
 // May compile a library for the program's PyTorch: `cancelled` is asked meanwhile. Throws

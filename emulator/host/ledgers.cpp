@@ -33,7 +33,7 @@ LedgerFolder::LedgerFolder() {
         given && *given ? given : folder.string(), problem.code().message()));
   }
   if (!make_shared_cards(path() / kSharedCardsFile))
-    throw ConfigError(fmt::format("cannot write to {}: {}; set TMPDIR to a folder with room",
+    throw ConfigError(fmt::format("cannot write to {}: {}; set TMPDIR to a folder with free space",
                                   folder.string(), std::strerror(errno)));
 }
 

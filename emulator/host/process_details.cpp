@@ -137,7 +137,7 @@ class Details {
     add(texts);
     const auto others = ledgers_.size() - users_.size();
     if (others && !users_.empty())
-      out_ += fmt::format("{} more process{} asked for a card and took nothing of it\n", others,
+      out_ += fmt::format("{} more process{} asked for a card and took no memory of it\n", others,
                           others == 1 ? "" : "es");
   }
 

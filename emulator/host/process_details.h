@@ -8,8 +8,8 @@
 
 namespace peakbench::emulator {
 
-// What happened in the processes besides what they took: what was read back, refused, or answered
-// without a model. What several processes did alike is said once.
+// Events of the processes: reads by the host, refusals, calls without a model. Identical ones of
+// several processes are printed once.
 
 std::string process_details(const std::vector<const Ledger*>& ledgers,
                             const std::vector<CardUse>& uses);

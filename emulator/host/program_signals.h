@@ -7,10 +7,14 @@
 
 namespace peakbench::emulator {
 
-// Until there is a program, SIGINT, SIGTERM, SIGHUP and SIGQUIT are noted, for who prepares it to
-// end what it has begun. Then SIGTERM and SIGHUP reach the program. SIGINT and SIGQUIT from a
-// terminal reach it and all that it started by themselves; those that somebody sent to us alone
-// reach the same processes. One object at a time.
+// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. Before the program has started, they are noted, so
+// that its preparation can stop. Afterwards they are passed on:
+//
+// - SIGTERM and SIGHUP: to the program.
+// - SIGINT and SIGQUIT: to the program and everything it started. From a terminal they reach these
+//   processes anyway; those sent to us alone are sent to the same processes.
+//
+// One object at a time.
 class ProgramSignals {
  public:
   ProgramSignals();

@@ -19,13 +19,13 @@ namespace peakbench::emulator {
 
 struct EmulateRequest : EmulatedCommand {
   std::string name;       // of the program, for comparisons; empty: what its command says
-  std::string json_path;  // where the figures go besides; empty: nowhere
+  std::string json_path;  // additional file for the figures; empty: none
   // Where they go in place of a file. Standard output is then theirs: the program's goes to stderr.
   std::ostream* json_out = nullptr;
-  Look look;                        // of stderr, and how much is said there
+  Look look;                        // styling of stderr, and how much is printed there
   std::int64_t second_guesses = 0;  // further runs with other plausible values
-  // Called when it has ended, after all that is said of it; what it adds to the figures in JSON.
-  // `folder` is the one of BeforeProgram.
+  // Called after the program has ended and all has been reported. It may add to the figures in
+  // JSON. `folder` is that of BeforeProgram.
   std::function<void(const EmulatedProgram&, const std::filesystem::path& folder,
                      nlohmann::json& figures)>
       afterwards;

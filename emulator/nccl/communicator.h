@@ -13,11 +13,10 @@
 
 namespace peakbench::emulator::nccl {
 
-// A communicator of one rank: its seat on the board, the calls it has made and what the others said
-// of theirs.
+// A communicator of one rank: its entry on the board, its calls, and the calls of other ranks.
 //
-// A call posts what this rank gives and returns at once, as NCCL's do; whoever needs what the
-// others give waits for it: the host that reads it, or that waits for a stream.
+// A call posts this rank's data and returns at once, as NCCL's do. The host waits for the other
+// ranks' data when it reads them, or when it waits for the stream.
 
 // ncclResult_t
 constexpr int kInvalidArgument = 4;
@@ -54,9 +53,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   int rank() const { return rank_; }
   int device() const { return device_; }
   const std::string& name() const { return name_; }
-  // The others are taken to be like this one: there are none, or they are not of this program.
+  // The other ranks are assumed to be like this one: they do not exist, or are not of this program.
   bool alone() const { return alone_; }
-  // How many ranks there are is not known: made by a split when alone.
+  // The number of ranks is unknown: made by a split when alone.
   bool ranks_unknown() const { return ranks_unknown_; }
   void forget_ranks() { ranks_unknown_ = true; }
 

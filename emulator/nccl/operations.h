@@ -12,7 +12,7 @@ struct Collective {
   Call call;
   const void* from;
   void* to;
-  std::uint64_t bytes;  // of a rank's part; of all_reduce, broadcast and reduce the whole
+  std::uint64_t bytes;  // of a rank's part; for all_reduce, broadcast and reduce of all data
   int type;
   int reduction = 0;
   int root = -1;

@@ -18,7 +18,7 @@ enum class Rounds : std::uint8_t {
   own_sums,   // adds in any order, maybe in the type of the numbers themselves
   a_little,   // to within some units in the last place
   shares,     // exponentials, divided by their sum, or the logarithms of that
-  otherwise,  // nobody has looked: it does not where double precision gives the same
+  otherwise,  // unknown: only right where double precision gives the same
 };
 // How an output moves when an input does.
 enum class Follows : std::uint8_t {
@@ -38,13 +38,13 @@ struct Arithmetic {
 
 const Arithmetic& arithmetic_of(std::string_view plain_name);
 
-// What can be said of numbers of which each lies between two others.
+// Bounds of numbers: each number lies between two others.
 
 // Bits of a number's mantissa, with the one that is not written.
 int bits_of(at::ScalarType dtype);
 // Whether both hold the same numbers, or none.
 bool is_same(const at::Tensor& wide, const at::Tensor& actual);
-// The largest power of two of which all numbers are multiples; infinity where all are zero.
+// The largest power of two that divides all numbers; infinity if all are zero.
 double quantum_of(const at::Tensor& tensor);
 
 using Between = std::pair<at::Tensor, at::Tensor>;
@@ -55,8 +55,9 @@ Between shares_between(const at::Tensor& wide, const Between& exponents, std::in
                        bool logarithms, at::ScalarType dtype);
 // Whether they are equal.
 Between equality_between(const Between& left, const Between& right);
-// Whether they lie so far apart along a dimension that any of them are in the order of `data`; of
-// "max" and "min" (the end of `operation`), whether the first one is.
+// Whether the numbers lie so far apart along a dimension that their order is that of `data`,
+// whichever values between the bounds they have. For "max" and "min" (the end of `operation`):
+// whether the first one is decided.
 bool is_order_decided(const at::Tensor& data, const Between& numbers, std::int64_t dim,
                       std::string_view operation);
 

@@ -11,9 +11,9 @@
 
 namespace peakbench::values {
 
-// While it lives, what the calling thread computes can be differentiated, although it computes
-// unseen (value.h); neither the program's hooks for saved tensors nor its inference mode are in
-// the way. Throws where the program looks for anomalies: each call is then noted in Python.
+// While it lives, the calling thread's computations can be differentiated, although they are hidden
+// from the program (value.h). The program's hooks for saved tensors and its inference mode have no
+// effect. Throws if the program has anomaly detection on: PyTorch would then call Python.
 class Differentiable {
  public:
   Differentiable();
@@ -31,9 +31,9 @@ class Differentiable {
 // What the output depends on; undefined stays undefined.
 at::Tensor leaf_of(const at::Tensor& tensor);
 
-// The leaves' gradients, given those of the outputs (undefined: none). Those of leaves that no
-// output depends on are undefined. By itself, not by PyTorch's engine, which wants threads and
-// Python's lock, and may be at work on the program's own backward pass right now.
+// Gradients of the leaves, given the outputs' gradients (undefined: none). Undefined for leaves
+// that no output depends on. Does not use PyTorch's engine: that needs threads and Python's lock,
+// and may be running the program's own backward pass.
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& outputs,
                                      const std::vector<at::Tensor>& given,
                                      const std::vector<at::Tensor>& leaves);

@@ -16,17 +16,17 @@ using Stack = std::vector<c10::IValue>;
 
 struct Equivalent {
   std::string_view name;  // of the operator
-  // Takes the arguments off the stack and puts the results there, in their order; those that are
-  // missing at the end (reserve spaces, random states) nobody knows. Throws where the CPU refuses.
+  // Pops the arguments and pushes the results in their order. Missing results at the end (reserve
+  // spaces, random states) have unknown values. Throws if the CPU refuses.
   void (*call)(Stack& stack);
-  // Arguments that it does without, a bit each: what the forward pass left for the card's kernel
-  // alone, of which nobody knows the value. They are None.
+  // Bits of unused arguments, which are None. They were made by the forward pass for the card's
+  // kernel alone, and their values are unknown.
   std::uint32_t unused = 0;
 
   bool uses(int argument) const { return (unused >> argument & 1U) == 0; }
 };
 
-// Null where there is none.
+// Null if there is no equivalent.
 const Equivalent* equivalent_of(std::string_view name);
 
 }  // namespace peakbench::values

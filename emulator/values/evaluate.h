@@ -36,8 +36,7 @@ std::uint64_t guess();
 // The first two are extremes.
 inline constexpr std::uint64_t kHighGuess = 1, kLowGuess = 2;
 bool is_unsure_input(const Input& input);
-// The arguments, computed. `targets`: the bytes that the outputs are written in, for those that are
-// arguments, which lie in them.
+// The computed arguments. `targets`: bytes for outputs that are arguments, which are in them.
 Stack stack_of(const Node& node, const std::vector<at::Tensor>& targets, const Sides& sides = {});
 // False where the CPU refuses. Throws what is no refusal, such as std::bad_alloc.
 bool run(const Node& node, Stack& stack);

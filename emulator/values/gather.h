@@ -19,7 +19,7 @@ struct Call {
   SizeOf size_of = SizeOf::nothing;
   std::optional<Uniform> uniform;                  // of checks for finite values that are large
   std::int64_t range = 1;                          // of an index into the first argument
-  std::int64_t most = 0;                           // of an integer in the result; 0: not known
+  std::int64_t most = 0;                           // of an integer in the result; 0: unknown
   c10::SmallVector<const void*, 8> storages;       // of the arguments, to tell views from results
   std::vector<at::Tensor> targets;                 // what it writes in place
   std::vector<std::pair<int, int>> target_places;  // argument, index in a list or -1
@@ -32,7 +32,7 @@ struct Call {
 bool is_computable(const Call& call);
 // Whether an argument is, or holds, a tensor that wraps another.
 bool has_wrapper(c10::ArrayRef<const c10::IValue> arguments);
-// Whether all tensors among the arguments, of which there are some, have this layout.
+// Whether there are tensors among the arguments, and all have this layout.
 bool are_all(at::Layout layout, c10::ArrayRef<const c10::IValue> arguments);
 // What of the call's result is read back from the card.
 SizeOf size_of_call(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);

@@ -1,6 +1,6 @@
-// Tensors of the host that hold numbers which were read of the card and are not known, or that a
-// copy may not have written yet. What operators make of them there is not known either; a size, an
-// integer or a truth of them decides what the program does.
+// Host tensors with unknown numbers read from the card, or with numbers that a copy may not have
+// written yet. Results of operators on them are unknown, too. A size, an integer or a boolean from
+// them decides the program's path.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ void mark_on_host(const at::Tensor& tensor, Purpose purpose);
 void unmark_on_host(const at::Tensor& tensor);
 // A copy to the tensor has begun for which the host does not wait.
 void mark_in_flight(const at::Tensor& tensor, const PeakbenchIssued& copy);
-// `stream`: who looks at it, in its turn; absent: the host, now.
+// `stream`: reads in its order; absent: the host reads now.
 bool is_marked_on_host(const at::Tensor& tensor,
                        std::optional<std::uint64_t> stream = std::nullopt);
 
 // A call of an operator on tensors of the host.
 struct HostCall {
-  bool rests = false;      // on numbers that are not known
+  bool rests = false;      // on unknown numbers
   bool decides = false;    // what it asks of them below is a part of that
   bool in_flight = false;  // a copy may not have written them yet
   Purpose purpose = Purpose::any;
@@ -33,10 +33,10 @@ struct HostCall {
 struct Asking {
   int truth = 0, size = 0;
 };
-// Before it runs: what it decides is told.
+// Before the operator runs. Reports what it decides.
 HostCall start_on_host(const Operator& op, c10::ArrayRef<const c10::IValue> arguments,
                        const Asking& asking);
-// After: its results and targets are not known either.
+// After the operator: its results and targets are unknown, too.
 void end_on_host(const Operator& op, const HostCall& call, const std::vector<c10::IValue>& results);
 
 }  // namespace peakbench::values

@@ -1,5 +1,5 @@
-// Checks that a card's kernels make of what they are given: an index beyond a dimension, a label
-// beyond the classes, what is asserted. One that fails stops the card (a device-side assert).
+// Checks that a card's kernels make of their arguments: an index beyond a dimension, a label beyond
+// the classes, an assertion. A failed check stops the card (a device-side assert).
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -10,20 +10,20 @@ namespace peakbench::values {
 
 struct Operator;
 
-// Which number is held against what.
+// The limit that a number is compared with.
 enum class Bound {
   dimension,    // an index along the argument `dim` of the first argument
   rows,         // of the first argument
   elements,     // of the first argument, from its end too
   listed,       // a list of indices, one a dimension, from its end too
-  classes,      // a label; `ignore_index` is none
+  classes,      // a label, except `ignore_index`
   image,        // an index into the last dimensions, which an argument gives
   probability,  // from 0 to 1
   places,       // of a mask, for as many values
   truth,
 };
 
-// Of an operator, what its kernel looks at.
+// An argument of an operator that its kernel checks.
 struct KernelCheck {
   std::string_view name;      // of the operator, without a `_` at its end
   std::string_view argument;  // that is looked at
@@ -31,11 +31,11 @@ struct KernelCheck {
   bool from_end = false;  // negative indices count from the end
 };
 
-// Null where there is none.
+// Null if the kernel checks nothing.
 const KernelCheck* kernel_check_of(std::string_view plain_name);
 
-// Makes the check where the numbers that it looks at are known: they are computed. One that fails
-// is told of. With no lock held.
+// Makes the check if its numbers are known (computes them). Reports a failed one. Call with no lock
+// held.
 void check_as_a_kernel(const Operator& op, c10::ArrayRef<const c10::IValue> arguments);
 
 }  // namespace peakbench::values

@@ -25,7 +25,7 @@ enum class SizeOf {
   coalesce,  // of a sparse tensor: its different indices
   boxes,     // torchvision::nms
   product,   // of two sparse matrices
-  merged,    // entries of two that lie in rows: of their sum
+  merged,    // entries of two in a row: of their sum
   verdict,   // aten::equal: true or false
   mode,      // of long rows: how many neighbours of a sorted row differ
 };

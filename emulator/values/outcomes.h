@@ -1,5 +1,5 @@
-// What a further run reads where a value is not known: numbers that are in some order, and truths,
-// so that the runs between them take both sides of what the program compares on the host.
+// Plausible values of a further run: ordered numbers and booleans, chosen so that the runs between
+// them take both sides of the program's comparisons on the host.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace peakbench::values {
 
-// Of what was read of a value that is not known, or of none (null).
+// Of a read of an unknown value, or of none (null).
 struct Outcome {
   void* to = nullptr;  // holds what was made up, and then the outcome
   std::uint64_t bytes = 0;

@@ -14,8 +14,8 @@
 
 namespace peakbench::values {
 
-// Values that are put together from others', and bytes that another process of the program sends:
-// they are waited for when somebody reads.
+// Values composed of other values, and bytes sent by another process of the program, which are
+// waited for when they are read.
 
 class Arrival {
  public:
@@ -25,7 +25,7 @@ class Arrival {
   ~Arrival();
 
   bool is_here() const { return here_; }
-  // Waits for the bytes. With no lock held: others may have to go on before they come.
+  // Waits for the bytes. With no lock held: other threads may have to run before they arrive.
   void wait();
   // Waits unless they are here. What they are: where that is kPeakbenchUnknown, zeros.
   int write(char* to);
@@ -41,7 +41,7 @@ class Arrival {
   std::atomic<bool> here_{false};
 };
 
-// Without what lies between the two.
+// `ranges` without the bytes from `begin` to `end`.
 Ranges without(const Ranges& ranges, std::size_t begin, std::size_t end);
 // New memory.
 ValuePtr untouched(std::size_t bytes);
@@ -50,13 +50,13 @@ ValuePtr untouched(std::size_t bytes);
 bool waits(const ValuePtr& value);
 // Waits for all that it needs, with no lock held: computing it afterwards does not wait.
 void settle(const ValuePtr& value);
-// What bytes of a value are, once they are computed: kPeakbenchKnown or kPeakbenchSubstitute, and
-// kPeakbenchUnknown where that needs more memory than the host has. With no lock held.
-// What it hangs on that PyTorch leaves open is told of.
+// Computes bytes of a value: kPeakbenchKnown or kPeakbenchSubstitute, or kPeakbenchUnknown if the
+// host has too little memory. Reports choices that PyTorch leaves open and that the bytes depend
+// on. Call with no lock held.
 int read_bytes(const ValuePtr& value, std::size_t offset, std::size_t bytes, void* to);
 
-// Which bytes of the patched value rest on substitutes, where what it is made of is computed; but
-// for an arrival's.
+// Bytes of the patched value that depend on substitutes, if its inputs are computed. Without an
+// arrival's.
 Ranges unsure_after(const Patch& patch);
 // The storage's value with bytes of it replaced; `patch.before` is filled in. Call with the lock.
 void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);
@@ -64,7 +64,7 @@ void put_patch(std::uint64_t base, std::size_t storage_bytes, Patch patch);
 // Values that go to other processes of the program and come from them: the emulated NCCL asks.
 
 // The storages of a collective's tensors, while PyTorch's operator for it runs on this thread: NCCL
-// is told addresses only.
+// only receives addresses.
 void begin_collective(c10::ArrayRef<const c10::IValue> arguments);
 void end_collective();
 // New memory, which the collective may use on its way.

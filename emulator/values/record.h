@@ -9,7 +9,7 @@ namespace peakbench::values {
 
 // What recording an operator's results and recording its targets share.
 
-// Up to here, floating-point numbers that nobody knows get substitutes that are computed with: the
+// Unknown floating-point tensors up to this size get plausible values that are computed with: the
 // probabilities of a policy, the logits of a router. Activations and gradients are mostly larger.
 inline constexpr std::size_t kPlausible = 64 << 10;
 

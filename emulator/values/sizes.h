@@ -10,23 +10,23 @@
 
 namespace peakbench::values {
 
-// How many rows a size gets that rests on values that are not known: by --assume, or in a further
-// run (outcomes.h). nullopt: nothing is assumed.
+// The number of rows for a size that depends on unknown values: by --assume, or in a further run
+// (outcomes.h). nullopt: nothing is assumed.
 std::optional<std::int64_t> assumed_rows(std::int64_t least, std::int64_t most);
 
 struct Size {
   std::int64_t count = 0;
   bool substituted = false;
   Purpose purpose = Purpose::any;
-  Choices choices;                   // what it hangs on that PyTorch leaves open
-  Choices of_results;                // and its results beside
+  Choices choices;                   // choices left open by PyTorch that it depends on
+  Choices of_results;                // and those of its results
   bool finds_first = false;          // a search that is asked for besides ends at the first place
-  std::vector<c10::IValue> results;  // empty where there are none but the count
+  std::vector<c10::IValue> results;  // empty if there is only the count
   at::Tensor indices;                // of a sparse result, where they are all that is known
 };
 
 Size find_size(Call& call);
-// The number that the calling thread's operator is being told, if it asks.
+// The number for the calling thread's operator, if it asks.
 const Size* size_asked_for();
 // Null: none.
 void tell_size(const Size* size);

@@ -33,8 +33,8 @@ class Storages {
   ValuePtr find_storage(std::uint64_t at, std::size_t bytes, std::uint64_t& base) const;
   void put(std::uint64_t base, ValuePtr value);
   void forget(std::uint64_t base, std::size_t bytes);
-  // A kernel that nothing else is known of was given this address, or a number that is none: the
-  // storage there is forgotten, and those whose addresses it is known to hold.
+  // A kernel about which nothing is known received this address, or a number that is no address.
+  // Forgets the storage there, and those whose addresses it is known to contain.
   void may_be_written(std::uint64_t at);
 
  private:
@@ -54,8 +54,8 @@ bool is_unsure(const Value& value, const View& view);
 bool doubtful(const Value& value);
 bool doubtful(const Value& value, std::size_t begin, std::size_t end);
 bool doubtful(const Value& value, const View& view);
-// Whether what was written of the bytes is certain. Programs send and read whole buffers of which
-// they use the beginning: what nobody has written there is of no use to them.
+// Whether all bytes that were written are certain. Programs send and read whole buffers and use
+// only their beginning; bytes that were never written do not matter.
 bool known_where_written(const Value& value, std::size_t begin, std::size_t end);
 
 // A dense tensor that is nothing but one: no subclass, no batch of a transform, no sparse one.
@@ -68,9 +68,9 @@ bool is_wrapper(const at::Tensor& tensor);
 bool has_storage(const at::Tensor& tensor);
 // The same, or a conjugate or negative view.
 bool can_be_read(const at::Tensor& tensor);
-// The dense tensors that a sparse one is made of, indices before values; none of another kind.
+// The dense tensors of a sparse one, indices before values; none for other tensors.
 std::vector<at::Tensor> parts_of(const at::Tensor& tensor);
-// Whatever lies there is not known any more; of any tensor, plain or not.
+// The bytes there are unknown from now on. For any tensor, plain or not.
 void forget_storage(const at::Tensor& tensor);
 std::uint64_t base_of(const at::Tensor& tensor);
 std::size_t bytes_of(const at::Tensor& tensor);
@@ -79,8 +79,8 @@ bool covers_storage(const at::Tensor& tensor);
 
 // Whose code called.
 
-// Whether this code lies in PyTorch's libraries of kernels. Inductor's launcher, which starts
-// kernels that were compiled at run time, lies in another (libtorch_python.so).
+// Whether this code is in PyTorch's libraries of kernels. Inductor's launcher, which starts kernels
+// compiled at run time, is in another one (libtorch_python.so).
 bool is_pytorchs(const void* code);
 
 }  // namespace peakbench::values

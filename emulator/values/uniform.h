@@ -1,5 +1,5 @@
-// Checks for finite values (isnan and what is made of it) of tensors that are too large to be
-// computed. As values that are not known are taken to be finite, every element is the same.
+// Checks for finite values (isnan and what is computed from it) on tensors too large to compute.
+// Unknown values are assumed to be finite, so all elements are equal.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace peakbench::values {
 // The tensor's storage holds such a check from now on.
 void put_uniform(const at::Tensor& tensor, double element);
 
-// What a call makes of such checks: by result, and by what it writes in place, the element.
+// The element that a call on such checks computes: by result, and by what it writes in place.
 struct Uniform {
   std::vector<std::optional<double>> results, targets;
 };

@@ -7,13 +7,12 @@
 
 namespace peakbench::values {
 
-// Operators that give one of several results, where PyTorch does not say which: for the very values
-// at hand.
+// Operators with several valid results for the given values, where PyTorch does not define which.
 
 struct Unspecified {
   int result = -1;  // which of the operator's; -1: all that it makes or writes
   const char* what = "";
-  bool unsure = false;  // so much that the results are not known
+  bool unsure = false;  // so many that the results are unknown
 };
 
 // Of a call that was computed: what it was given, and what came of it.

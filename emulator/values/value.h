@@ -16,14 +16,14 @@
 
 namespace peakbench::values {
 
-// What a value hangs on that PyTorch leaves open: which of several results a card gives. A value
-// that rests on such a choice is known as long as the card chooses as the CPU does; it is told of
-// where the host reads it.
+// A choice that PyTorch leaves open: which of several results a card gives. A value that depends on
+// it is known if the card chooses as the CPU does. The choice is reported when the host reads the
+// value.
 
 struct Choice {
   std::string operation;
   const char* what = "";  // a constant: "the order of equal keys"
-  bool unsure = false;    // why some of a value's bytes are not known; the others do not hang on it
+  bool unsure = false;    // makes some of a value's bytes unknown; the others do not depend on it
 
   bool operator==(const Choice&) const = default;
 };
@@ -45,7 +45,7 @@ class Choices {
 
 struct Rounded {
   Choices by;  // the first operator that rounded; empty: none, a card has the CPU's value
-  // As many bytes as the value has: what it is at least and at most. Undefined: nobody knows.
+  // Bounds of the value, with as many bytes each. Undefined: unknown.
   at::Tensor low, high;
 
   bool any() const { return !by.empty(); }
@@ -59,16 +59,16 @@ struct Operator;
 struct Node;
 struct Patch;
 
-// What stands in for a value that is not known: plausible, so that routing comes out balanced and
-// checks of arguments pass. Floating-point numbers are drawn from N(0, 1), a single one is 1.
+// A plausible value for an unknown one: routing is balanced, and checks of arguments pass.
+// Floating-point numbers are drawn from N(0, 1), a single one is 1.
 struct Substitute {
   at::ScalarType dtype = at::kFloat;
   std::optional<double> element;  // what each of them is, where it is no number that is drawn
   std::int64_t range = 1;         // integers are drawn from 0 to range - 1
-  std::int64_t most = 0;          // that an integer can be, which guesses reach; 0: not known
+  std::int64_t most = 0;          // the largest integer that guesses reach; 0: unknown
 };
 
-// What a value that is not known is good for.
+// What an unknown value can be used for.
 enum class Purpose : std::uint8_t { any, finite_check, seed };
 
 // Bytes: begin and end, in order.
@@ -87,9 +87,9 @@ struct Value {
   at::Tensor data;                 // once computed: `bytes` bytes
   std::shared_ptr<Node> node;      // until then, if an operator makes it
   std::shared_ptr<Patch> patch;    // until then, if bytes were put into another value
-  Ranges unwritten;                // bytes of new memory that nobody has written yet
+  Ranges unwritten;                // bytes of new memory that have never been written
   Ranges chosen;                   // bytes that a further run has read, which stay (outcomes.h)
-  Choices choices;                 // once computed: what it hangs on that PyTorch leaves open
+  Choices choices;                 // once computed: choices left open by PyTorch that it depends on
   Rounded rounded;                 // once computed: what it may be on a card
 };
 using ValuePtr = std::shared_ptr<Value>;
@@ -106,7 +106,7 @@ View view_of(const at::Tensor& tensor);
 struct Input {
   int argument = 0;
   int index = -1;   // in a list; -1: the argument itself
-  int part = -1;    // of a sparse tensor: which of the dense ones that it is made of
+  int part = -1;    // of a sparse tensor: the index of its dense tensor
   int target = -1;  // the output that is written in place of it
   ValuePtr value;
   View view;
@@ -134,7 +134,7 @@ struct Output {
   std::weak_ptr<Value> value;
   bool arbitrary = false;          // nothing is known of `before`
   std::size_t begin = 0, end = 0;  // of what is overwritten in `before`, where that is one piece
-  int shared = -1;  // with this earlier output: both lie in one storage, whose value is that one's
+  int shared = -1;  // with this earlier output: both are in one storage, whose value is that one's
 };
 
 // A call of an operator that may still have to be computed.
@@ -164,18 +164,18 @@ struct Patch {
   std::shared_ptr<Arrival> arrival;
 };
 
-// Bytes in place of some that are not known.
+// Bytes in place of unknown ones.
 at::Tensor made_up(std::size_t bytes, const Substitute& what);
 // A value that is there already.
 ValuePtr known(at::Tensor bytes);
-// One that is not known.
+// An unknown value.
 ValuePtr unknown(std::size_t bytes, const Substitute& substitute);
 // Computes it, and what it needs, unless done. Afterwards `data` is defined.
 void compute(Value& value);
 // Whether the outputs are the same whatever the targets held before; then they are computed, and
 // known. Nothing else of the call may be unknown.
 bool settle(Node& node);
-// What is made of nothing unknown but checks for finite values is one itself.
+// If all unknown inputs of a node are checks for finite values, its output is one, too.
 Purpose purpose_of(const Node& node);
 // The same of a value that bytes of another are put into.
 Purpose purpose_of_both(const Value& value, const Value& source);
@@ -186,7 +186,7 @@ bool call(const Node& node, std::vector<c10::IValue>& stack);
 // figures.
 void tell_of_failure(const std::exception& error);
 
-// What all that a node is made of hangs on, once that is computed.
+// The choices that a node's inputs depend on, once they are computed.
 Choices choices_of(const Node& node);
 
 at::Tensor tensor_in(const at::Tensor& bytes, const View& view);

@@ -66,7 +66,7 @@ class Judge {
                       shared.processes, shared.card));
   }
 
-  void unused() { unreliable("nothing was taken from a card that these stand-ins could see"); }
+  void unused() { unreliable("no memory was taken through the stub libraries"); }
 
   void second_guess() {
     if (!request_.second_guess) return;
@@ -106,9 +106,8 @@ class Judge {
       result_.workspace_room_bytes = static_cast<std::int64_t>(*least_room_);
     if (!workspaces_.empty() && !workspaces_counted_)
       add(result_.notes,
-          "a workspace is held while one call runs: the peak lies higher by the largest that is "
-          "held "
-          "at the peak, and by nothing where the peak lies elsewhere");
+          "a workspace exists during one call: the peak is higher by the largest workspace in use "
+          "at the peak, and unchanged if none is in use then");
     if (convolutions_)
       advise(
           fmt::format("{} takes PyTorch's own convolutions and attention, whose memory is known",

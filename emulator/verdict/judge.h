@@ -1,5 +1,5 @@
-// How far the memory figures of emulated processes can be relied on: of a program (`emulate`) and
-// of a case (`run`), from what the stand-ins entered in their ledgers.
+// How far the memory figures of emulated processes can be relied on, from their ledgers: those of a
+// program (`emulate`) and of a case (`run`).
 #pragma once
 
 #include <cstddef>

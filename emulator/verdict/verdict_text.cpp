@@ -12,7 +12,7 @@ namespace peakbench::emulator {
 namespace {
 
 std::string where(const char* name, const char* place) {
-  if (!name[0]) return "more places than the record has room for";
+  if (!name[0]) return "more source lines than the record can hold";
   return place[0] ? fmt::format("{} at {}", name, place) : name;
 }
 
@@ -100,7 +100,7 @@ std::string blocks_in_question(const Ledger& ledger, Streams streams) {
   if (!ledger.blocks_in_question) return "";
   return fmt::format(
       "blocks that another stream had used (record_stream) were {}: a card is done with them "
-      "earlier or later, and what is allocated meanwhile lies elsewhere",
+      "earlier or later, and later allocations then have other addresses",
       when_done(streams));
 }
 
@@ -131,14 +131,14 @@ std::string refusals(const Ledger& ledger, unsigned index) {
   const auto asked = who_asked(ledger.out_of_memory);
   const auto who = asked.empty() ? "" : fmt::format(" ({})", asked);
   if (!are_counts_known(ledger, device))
-    return fmt::format("memory of cuda:{} was refused {}, and the program went on{}", index,
+    return fmt::format("memory of cuda:{} was refused {}, and the program continued{}", index,
                        counted(device.refused_allocations, "time"), who);
   if (!device.out_of_memory_calls)
     return fmt::format(
         "memory of cuda:{} was refused {}, and PyTorch gave back what it kept{}: how much it "
         "reserves depends on what the CUDA context leaves",
         index, counted(device.refused_allocations, "time"), who);
-  return fmt::format("cuda:{} ran out of memory {}, and the program went on{}", index,
+  return fmt::format("cuda:{} ran out of memory {}, and the program continued{}", index,
                      counted(device.out_of_memory_calls, "time"), who);
 }
 

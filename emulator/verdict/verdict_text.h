@@ -10,7 +10,7 @@
 
 namespace peakbench::emulator {
 
-// Reads of what is not known, as a verdict names them.
+// Reads of unknown values, as a verdict names them.
 
 // By when they were entered first.
 std::vector<const LedgerReadBack*> unknown_reads(const Ledger& ledger);
@@ -28,9 +28,8 @@ std::string blocks_in_question(const Ledger& ledger, Streams streams);
 // The same of page-locked host memory: a note, no figure of the card depends on it.
 std::string pinned_in_question(const Ledger& ledger, Streams streams);
 
-// What a verdict says of programs whose path depends on how much memory the card has left: those
-// that asked, and those that were refused some and went on. The CUDA context takes a part of it
-// that is in no figure.
+// Sentences about programs whose path depends on the card's free memory: reads of it, and refusals
+// after which the program continued. The CUDA context takes a part of it that is in no figure.
 
 // Of a place where the program asked how much is free. `context_bytes`: how much of the card is set
 // aside for the CUDA context.
@@ -40,16 +39,16 @@ std::string free_memory_text(const LedgerPlace& row, std::uint64_t context_bytes
 // same.
 std::vector<std::string> survived_refusals(const Ledger& ledger);
 
-// Workspaces whose size a vendor's library chooses, and which are counted as none: how large one
-// would have to be for the peak to be another.
+// Workspaces whose size a vendor's library chooses, and which are counted as 0: how large one would
+// have to be to change the peak.
 
 struct MissingWorkspace {
   Workspace kind{};
   std::string what;         // "cudnn engine workspace"
   std::uint64_t calls = 0;  // that would have had one
   std::string operation;    // PyTorch's operator of the call that is nearest to the peak
-  // By how much one may exceed nothing without a change of the peak; absent where nobody counted
-  // what was allocated meanwhile.
+  // The largest workspace that leaves the peak unchanged. Absent if the allocated bytes at its
+  // calls are unknown.
   std::optional<std::uint64_t> room_bytes;
 };
 

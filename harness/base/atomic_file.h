@@ -31,16 +31,16 @@ class SignalsWait {
   sigset_t before_;
 };
 
-// A file that is there whole or not at all.
+// A file that is written atomically.
 
-// Gathers bytes in a file without a name, where the file system has such files, and gives it the
-// name when it is whole: a process that ends in between, however it ends, leaves nothing. Elsewhere
-// in PATH.tmp-PROCESS-NUMBER, which goes with the object; what a killed process left of these,
-// remove_unfinished() takes away.
+// Collects bytes in a file without a name, and gives it the name when it is complete: a process
+// that ends before, in any way, leaves nothing. On file systems without such files the bytes are in
+// PATH.tmp-PROCESS-NUMBER, which is deleted with the object. remove_unfinished() deletes those of
+// killed processes.
 //
-// A link is followed, and stays one. What is no regular file (a device, a pipe) is written to as it
-// is. Every failure is a HostError with the path, the reason and what to do; what was there
-// before is as it was then.
+// A link is followed and stays a link. Anything but a regular file (a device, a pipe) is written to
+// directly. Every failure is a HostError with the path, the reason and what to do; an existing file
+// is then unchanged.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -60,13 +60,13 @@ class AtomicFile {
 
   std::string path_;       // as it was named, for messages
   std::string target_;     // the file itself
-  std::string temporary_;  // its name until it is whole; empty: none
+  std::string temporary_;  // its name until it is complete; empty: none
   int descriptor_ = -1;
   bool replaces_ = true;  // false: a device or a pipe, written to as it is
 };
 
-// Deletes what processes that were killed left of files of these names in a folder. What somebody
-// is writing now stays, as does everything that cannot be told from a stranger's file.
+// Deletes unfinished files of these names that killed processes left in a folder. Files that are
+// being written stay, and so do files that may have another origin.
 void remove_unfinished(const std::string& folder, const std::vector<std::string>& names);
 
 // The HostError of a file that cannot be written: its path, the reason, and what to do.
@@ -78,9 +78,9 @@ void remove_unfinished(const std::string& folder, const std::vector<std::string>
 // system has no locks, everybody holds it.
 class FileLock {
  public:
-  // Waits for the file `path`, which is made for this user alone and goes with the lock. `on_wait`
-  // is called once, where somebody else holds it; `give_up` is asked meanwhile. Throws HostError
-  // where the file cannot be made.
+  // Waits for the lock file `path`, which only this user can open and which is deleted with the
+  // lock. `on_wait` is called once if another process holds it. `give_up` is asked while waiting.
+  // Throws HostError if the file cannot be made.
   FileLock(std::string path, const std::function<void()>& on_wait,
            const std::function<bool()>& give_up);
   ~FileLock();

@@ -6,7 +6,7 @@
 
 namespace peakbench {
 
-// How much room a text takes on a terminal.
+// The width of a text on a terminal.
 
 // Columns that a terminal uses for the text: wide characters two, combining ones none.
 int display_width(const std::string& text);

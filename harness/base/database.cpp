@@ -39,11 +39,12 @@ void Budget::renew() {
 
 void Budget::take_row(std::uint64_t rows_so_far) const {
   if (rows_so_far > rows_)
-    throw DatabaseError("more rows than the file has room for", SQLITE_CORRUPT);
+    throw DatabaseError("more rows than a file of its size can have", SQLITE_CORRUPT);
 }
 
 void Budget::take_bytes(std::uint64_t count) {
-  if (count > bytes_) throw DatabaseError("more text than the file has room for", SQLITE_CORRUPT);
+  if (count > bytes_)
+    throw DatabaseError("more text than a file of its size can have", SQLITE_CORRUPT);
   bytes_ -= count;
 }
 

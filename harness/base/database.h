@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-// What may be asked of a file that anyone may have made, in proportion to its size: a page that is
-// its own child, a length that is a lie, make a small file endless. A file as Peakbench writes it
-// needs a small part of this.
+// Limits on reading a file of any origin, in proportion to its size: a page that is its own child,
+// or a wrong length, make a small file endless. Files written by Peakbench need a small part of the
+// limits.
 
 struct sqlite3;
 
@@ -23,7 +23,7 @@ class Budget {
 
   void renew();  // for a further piece of work; the file may have grown
 
-  // Throw DatabaseError where there is more than the file has room for.
+  // Throw DatabaseError if there is more than the file's size allows.
   void take_row(std::uint64_t rows_so_far) const;
   void take_bytes(std::uint64_t count);  // of texts and blobs
 
@@ -40,22 +40,22 @@ class Budget {
 
 }  // namespace peakbench::sqlite
 
-// SQLite behind two small owners: what a trace and a history are stored in.
+// SQLite with two small owning classes. Traces and histories are stored in it.
 //
-// A file may come from anyone. Opening takes regular files only (look_at() says of others what they
-// are), and what is opened runs none of the code that a file can bring with it (views, triggers,
-// functions in its schema), maps no memory, and does no more work than a file of its size needs
-// (base/database.h). Every column is read as the type that it must have.
+// A file may have any origin. Opening accepts only regular files (look_at() describes others). It
+// runs no code of the file (views, triggers, functions in its schema), maps no memory, and does no
+// more work than a file of its size needs (base/database.h). Every column is read as its declared
+// type.
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace peakbench::sqlite {
 
-// What SQLite said; the callers add the path and what to do.
+// SQLite's error; the callers add the path and what to do.
 struct DatabaseError : std::runtime_error {
   // `code`: SQLite's primary result code (SQLITE_BUSY, SQLITE_CORRUPT, ...). `system`: the system's
-  // error number behind it, 0 where there is none.
+  // error number behind it, or 0.
   explicit DatabaseError(const std::string& message, int code = 1, int system = 0)
       : std::runtime_error(message), code(code), system(system) {}
   bool is_too_long() const;  // a text, a blob or a row
@@ -68,8 +68,8 @@ class Database {
  public:
   static Database create(const std::string& path);  // empty; no journal, nothing waits for the disk
   static Database open_read_only(const std::string& path);
-  // A file that nobody writes to: read without locks, and whatever lies beside it is left alone, so
-  // in a folder and on a medium that cannot be written too.
+  // A file without writers: read without locks, and without touching the files next to it. So it
+  // may be in a folder or on a medium that cannot be written.
   static Database open_finished(const std::string& path);
   static Database open_read_write(const std::string& path);  // made where it is missing
   // What another connection reads, in memory: to be changed without a change of the file.

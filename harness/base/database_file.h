@@ -8,8 +8,8 @@
 
 namespace peakbench::sqlite {
 
-// A database file as it looks from outside, before SQLite opens it: nothing in it is parsed,
-// nothing beside it is touched.
+// Facts about a database file before SQLite opens it. Nothing in it is parsed, and no file next to
+// it is touched.
 
 struct FileLook {
   enum class Kind {
@@ -30,7 +30,7 @@ struct FileLook {
   std::uint32_t application_id = 0;
   bool write_ahead_log = false;
   bool blank = false;  // no table yet: SQLite has begun the file, and nothing more
-  // Names of files beside it that hold the unfinished work of a writer; empty where there is none.
+  // Files next to it with unfinished work of a writer; empty if there are none.
   std::string journal, log;
 };
 

@@ -38,9 +38,8 @@ struct HostError : ConfigError {
 
 // What the machine refused, in words: why, and what to do.
 
-// True for the error numbers that say something of the machine and nothing of who asked: no space,
-// a quota, a limit on files, processes, memory or descriptors, an I/O error, a read-only file
-// system.
+// True for error numbers caused by the machine, not by the caller: no space, a quota, a limit
+// (files, processes, memory, descriptors), an I/O error, a read-only file system.
 bool is_host_error(int error);
 
 // "No space left on device; free some space, or choose another folder"; what to do only where that

@@ -32,7 +32,7 @@ std::string describe(const nlohmann::json& value);
 template <class T>
 T read_value(const nlohmann::json& value, const std::string& pointer);
 
-// A number, or what finite_or_name() made of one that is not finite.
+// A number, or the name of a non-finite one as finite_or_name() writes it.
 double read_measured(const nlohmann::json& value, const std::string& pointer);
 
 class Fields {
@@ -85,7 +85,7 @@ class Fields {
 
   std::vector<std::string> keys() const;
 
-  // Throws FieldError for a key that is none of these, with the nearest one.
+  // Throws FieldError for an unknown key, with the nearest known one.
   void only(const std::vector<std::string>& known) const;
 
  private:

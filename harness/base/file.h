@@ -1,5 +1,4 @@
-// Files that hold results: written whole or not at all, read with errors that say what is wrong
-// with the file.
+// Files of results: written atomically, read with errors that name the problem.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -24,8 +23,8 @@ nlohmann::json read_json_file(const std::string& path);
 bool is_folder(const std::string& path);
 bool is_there(const std::string& path);  // a link without its target does
 
-// Why it cannot be told whether something is there: mostly a folder above that may not be entered.
-// Empty where it can.
+// Why it is unknown whether something exists: mostly a folder above that may not be entered. Empty
+// if it is known.
 std::string why_hidden(const std::string& path);
 
 // True for an empty folder, and where there is nothing.
@@ -39,7 +38,7 @@ std::string why_no_file(const std::string& path);
 // name).
 void make_folder(const std::string& path);
 
-// Nothing where there is none. Throws HostError with the reason.
+// Nothing happens if it does not exist. Throws HostError with the reason.
 void remove_file(const std::string& path);
 
 // Writes all of `bytes`, through interruptions. `path` is for the message of the ConfigError.

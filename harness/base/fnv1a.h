@@ -1,6 +1,5 @@
-// FNV-1a of Fowler, Noll and Vo (isthe.com/chongo/tech/comp/fnv): short, and fixed for ever by its
-// definition. For names and for noticing changes; whoever wants two texts to be alike can have
-// that.
+// FNV-1a of Fowler, Noll and Vo (isthe.com/chongo/tech/comp/fnv): short, and stable by definition.
+// For names and for noticing changes; not safe against deliberate collisions.
 #pragma once
 
 #include <cstdint>

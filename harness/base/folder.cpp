@@ -52,9 +52,8 @@ int open_to_read(int folder) { return openat(folder, ".", O_RDONLY | O_DIRECTORY
 
 void refuse_link(const std::string& path) {
   throw ConfigError(
-      fmt::format("{}: is a link, and none is followed there: it may lead to anybody's files. Put "
-                  "what it leads "
-                  "to in its place",
+      fmt::format("{}: is a link. Links are not followed there, because they may lead to other "
+                  "files. Replace the link by its target",
                   path));
 }
 

@@ -7,13 +7,13 @@
 
 namespace peakbench::files {
 
-// A folder held open. What is reached from it lies in it, whatever links lie there, and whoever
-// puts one in the place of a file or a folder meanwhile leads nobody out of it.
+// An open folder. Everything reached through it is inside it, whatever links it contains, and even
+// if files and folders are replaced meanwhile.
 
 class Folder {
  public:
-  // Of a name that somebody typed: links in it are followed. Throws ConfigError: not there, no
-  // folder, not to be entered.
+  // A path from a user: links in it are followed. Throws ConfigError if it is missing, is no
+  // folder, or cannot be entered.
   explicit Folder(const std::string& path);
   Folder(Folder&& other) noexcept;
   Folder& operator=(Folder&&) = delete;
@@ -23,10 +23,10 @@ class Folder {
   std::string path_of(const std::string& name) const;
   int descriptor() const { return descriptor_; }  // for openat() and the like; not for reading
 
-  // A folder in this one; nullopt where there is nothing of that name. Throws ConfigError: a link
-  // (also one that leads nowhere), no folder, not to be entered.
+  // A folder in this one; nullopt if nothing has that name. Throws ConfigError: a link (even a
+  // dangling one), no folder, cannot be entered.
   std::optional<Folder> folder(const std::string& name) const;
-  // The same, made where there is none. HostError where it cannot be.
+  // The same; makes the folder if it is missing. HostError if that fails.
   Folder made(const std::string& name) const;
 
   // All but "." and "..", in no order. HostError where it cannot be read.

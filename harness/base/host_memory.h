@@ -1,5 +1,5 @@
-// What is said where the machine gave no memory. It is part of libraries that are compiled for
-// somebody's PyTorch, too: nothing but the standard library and the system.
+// Errors when the machine has no memory left. Also part of libraries compiled for a user's PyTorch,
+// so it uses only the standard library and the system.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace peakbench {
 
-// "the machine gave no memory for 12 bytes"; and the limit on the address space, where there is
-// one. 0 bytes: how many is not known.
+// "the machine gave no memory for 12 bytes", with the limit on the address space if there is one. 0
+// bytes: unknown.
 std::string no_memory_text(std::int64_t bytes);
 
 }  // namespace peakbench

@@ -20,17 +20,16 @@ std::string json_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The one way in for JSON that somebody else wrote: run files, manifests, cards, lines of a
-// history.
+// The only reader of JSON of other origin: run files, manifests, cards, lines of a history.
 
 // Ours have fewer than ten levels; what follows the levels one by one (copying, writing) needs
 // stack for each.
 inline constexpr int kMostJsonLevels = 100;
 
-// `seen` is called as nlohmann::json's parser does. Throws RunFileError that begins with what is
-// wrong: empty, cut short, not JSON, a number that no 64-bit floating-point number holds (1e999),
-// more than kMostJsonLevels levels; with line and column, and the field as a JSON pointer where
-// there is one. The path is the caller's to add.
+// `seen`: a callback of nlohmann::json's parser. Throws RunFileError with the problem, its line and
+// column, and the field as a JSON pointer if there is one. Problems: empty, cut short, not JSON, a
+// number beyond double precision (1e999), more than kMostJsonLevels levels. The caller adds the
+// path.
 nlohmann::json parse_json(std::string_view text,
                           const nlohmann::json::parser_callback_t& seen = nullptr);
 

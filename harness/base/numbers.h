@@ -19,7 +19,7 @@ struct Range {
   bool holds(Number value) const { return value >= least && value <= most; }  // not NaN
 };
 
-// No byte count, time or rate that anybody measured is larger; sums of many still fit 64 bits.
+// The largest byte count, time or rate accepted as a measurement. Sums of many still fit 64 bits.
 inline constexpr std::int64_t kMostMeasured = std::int64_t{1} << 53;
 
 // Measured or published: 0 or more.
@@ -38,7 +38,7 @@ std::optional<std::int64_t> integer_from_text(std::string_view text,
 std::string words_of(Range<std::int64_t> range);
 std::string words_of(Range<double> range);
 
-// Sizes as people type them, and as messages say them.
+// Sizes as users type them, and as messages print them.
 
 inline constexpr double kGiB = 1024.0 * 1024 * 1024;  // bytes
 
@@ -54,12 +54,12 @@ inline constexpr const char* kExpectedBytes =
 // 1 MiB was meant in another unit.
 std::string why_no_memory_size(std::string_view text);
 
-// A figure's unit as people publish it, in any case: bytes; nullopt for any other. "GB" may mean
-// either in the field's literature: the letter is taken, 10^9.
+// Bytes of a published unit, in any case; nullopt for unknown units. "GB" may mean either in the
+// literature; here it is 10^9.
 std::optional<double> bytes_of(double value, std::string_view unit);
 inline constexpr const char* kMemoryUnits = "bytes, KiB, MiB, GiB, TiB, kB, MB, GB or TB";
 
-// "5.670 GiB": three decimals, as in tables. Limits that nobody measured have fewer.
+// "5.670 GiB": three decimals, as in tables. Limits that are not measured have fewer.
 std::string gib_text(std::int64_t bytes, int decimals = 3);
 
 // In a unit that shows small figures too: "512 B", "3.0 KiB", "12.0 MiB", "0.115 GiB".

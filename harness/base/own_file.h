@@ -1,6 +1,6 @@
-// Files that people may read, change and replace, and how Peakbench knows those that it wrote
-// itself: they end in a mark with a checksum of what stands before it. A file without the mark is a
-// stranger's, one that was changed is its author's: neither is ever replaced or deleted.
+// Files that users may read, change and replace. Peakbench recognizes its own by a mark at the end,
+// with a checksum of everything before it. A file without the mark has another origin, and one that
+// was changed belongs to its author: neither is ever replaced or deleted.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace peakbench::files {
 
-// `text` with the mark, as a comment of the format that the name's ending says: .html, .md, .svg; a
-// member "written_by" of a .json that ends in "}\n"; a last line of anything else.
+// `text` with the mark: a comment in .html, .md and .svg; a member "written_by" in a .json that
+// ends in "}\n"; a last line in all other files.
 std::string marked(const std::string& name, std::string text);
 
 // A regular file, not a link, that ends in a mark which fits.

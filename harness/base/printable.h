@@ -9,14 +9,14 @@ namespace peakbench {
 // Text made safe to show: names come from plugins, suites, files and command lines, and may hold
 // anything.
 
-// Bytes of the valid UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are
-// invalid).
+// Bytes of the valid UTF-8 character at `at`; 0 if it is invalid (also overlong forms and
+// surrogates).
 std::size_t character_length(std::string_view text, std::size_t at);
 
-// What stands for a byte that is no character, and for a character that is not shown.
+// Replaces an invalid byte, and a character that is not shown.
 inline constexpr std::string_view kReplacement = "\uFFFD";
 
-// Calls `visit(text, valid)` with each character, and with each byte that is none.
+// Calls `visit(text, valid)` with each character and each invalid byte.
 template <typename Visit>
 void for_each_character(std::string_view text, Visit visit) {
   for (std::size_t at = 0; at < text.size();) {
@@ -26,7 +26,7 @@ void for_each_character(std::string_view text, Visit visit) {
   }
 }
 
-// Calls `visit(text)` with each character as it is shown: kReplacement for a byte that is none.
+// Calls `visit(text)` with each character as displayed: kReplacement for an invalid byte.
 template <typename Visit>
 void for_each_shown(std::string_view text, Visit visit) {
   for_each_character(text, [&](std::string_view character, bool valid) {
@@ -37,8 +37,8 @@ void for_each_shown(std::string_view text, Visit visit) {
 // Of one valid character.
 char32_t code_point(std::string_view character);
 
-// One line of valid UTF-8 for a page, a table or a message: each unprintable character and each
-// byte that is none becomes U+FFFD; newline and tab a space.
+// One line of valid UTF-8 for a page, a table or a message. Each unprintable character and each
+// invalid byte becomes U+FFFD; newline and tab become a space.
 std::string printable(std::string_view text);
 
 // The same for a stream of lines: newlines stay, and what is unprintable can be read: \u001b, or
@@ -52,12 +52,12 @@ bool is_utf8(const std::string& text);
 // For messages about what is not UTF-8: bytes above 7F and control characters as \xNN.
 std::string escaped_bytes(const std::string& text);
 
-// Texts that plugins write, kept short: a message or a name is for people.
+// Shortens texts from plugins, such as messages and names.
 
 inline constexpr std::size_t kLongestText = 4096;  // bytes
 
-// `text`; or of a longer one its beginning, up to `longest` bytes of whole UTF-8 sequences, and
-// "... (N bytes left out)".
+// `text`, or of a longer text its first `longest` bytes in complete UTF-8 sequences and "... (N
+// bytes left out)".
 std::string bounded(std::string_view text, std::size_t longest = kLongestText);
 
 }  // namespace peakbench

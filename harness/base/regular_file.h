@@ -11,13 +11,13 @@
 
 namespace peakbench::files {
 
-// The one opener of regular files that somebody else made: it waits for nobody.
+// The only opener of regular files of other origin. It never waits.
 
 class Folder;
 
-// A file open for reading. A pipe without a writer, a terminal or another device is not waited for,
-// and nothing is read from it: it is not open, as what is missing or not readable is not. Why is
-// for the caller to tell, in whose words it is.
+// A file open for reading. Pipes, terminals and other devices are not opened, so it neither waits
+// for them nor reads from them. Then is_open() is false, as for missing or unreadable files; the
+// caller reports why.
 class RegularFile {
  public:
   enum class Links { kFollow, kRefuse };  // of the file itself; those of its folders are followed
@@ -38,9 +38,9 @@ class RegularFile {
   // Some of /proc say 0 and hold more.
   std::size_t size() const { return size_; }
   mode_t permissions() const { return permissions_; }
-  // From where reading stands; fewer than `bytes` at the file's end. Throws std::system_error.
+  // Reads at the current position; fewer than `bytes` at the file's end. Throws std::system_error.
   std::size_t read(char* to, std::size_t bytes);
-  // From `offset`, wherever reading stands; as read() else.
+  // Reads at `offset` and keeps the current position; otherwise as read().
   std::size_t read_at(std::size_t offset, char* to, std::size_t bytes) const;
   // From `offset` on, the next bytes that the disk holds: the others, of a file with holes, are
   // zeros. Nullopt: none are left. Where the file system does not tell, all are.
@@ -60,16 +60,16 @@ class RegularFile {
   mode_t permissions_ = 0;
 };
 
-// Reading files that somebody else made: whole, bounded, and never waiting for anybody.
+// Reads files of other origin: completely, up to a limit, and without waiting.
 
 // More than any of its kind has; a file that is larger is something else.
 inline constexpr std::size_t kMostSmallText = std::size_t{16} << 20;  // suites, cards, templates
 inline constexpr std::size_t kMostRunText = std::size_t{1} << 30;     // run.json
 
-// The bytes of a regular file, links followed. A pipe, a terminal or another device is refused
-// without reading from it: a run is made again from its files, and what was read once is not there
-// a second time. Throws ConfigError with the path: missing, not readable, a folder, no regular
-// file, more than `most_bytes`; HostError where the machine is to blame.
+// The bytes of a regular file; links are followed. A pipe, a terminal or another device is refused
+// without reading from it: a run is repeated from its files, which could not be read again. Throws
+// ConfigError with the path: missing, not readable, a folder, no regular file, more than
+// `most_bytes`. Throws HostError if the machine fails.
 std::string read_regular_file(const std::string& path, std::size_t most_bytes);
 
 // A file copied from one folder that is held open to another.
@@ -80,10 +80,10 @@ struct Copied {
   std::string path;
 };
 
-// A new file `name` with its bytes, holes and permissions (but for the umask); false where
-// `cancelled`, which is asked every megabyte, said so: what is there then is for the caller to take
-// away, as it is where this throws. Throws HostError or ConfigError with the path of the one of the
-// two that could not be read, or written; something of that name is in the way.
+// Makes a new file `name` with the same bytes, holes and permissions (except the umask). False if
+// `cancelled`, asked every megabyte, returned true. Then, and if this throws, the caller deletes
+// the unfinished file. Throws HostError or ConfigError with the path that could not be read or
+// written, or if `name` exists.
 bool copy_file(const Copied& from, const Folder& to, const std::string& name,
                const std::function<bool()>& cancelled);
 

@@ -53,8 +53,8 @@ struct Attempt {
 
 enum class AttemptEnd {
   kMeasured,   // nothing is left
-  kCancelled,  // by somebody: what is left stays pending
-  kLost,       // no fault of anybody's: what is left is submitted again
+  kCancelled,  // by a user: unfinished cases stay pending
+  kLost,       // no case is to blame: unfinished ones are resubmitted
   kOutOfTime,
   kOutOfMemory,
   kFailed,
@@ -65,7 +65,7 @@ enum class AttemptEnd {
 struct CaseOver {
   std::size_t index = 0;
   EndedBy by = EndedBy::kFailures;
-  bool after_attempts = false;  // kMostAttempts of them, none of which told the case to blame
+  bool after_attempts = false;  // after kMostAttempts without a case to blame
 
   bool operator==(const CaseOver&) const = default;
 };
@@ -80,7 +80,7 @@ struct Conclusion {
 // work for that of its memory. Others had no chance.
 Conclusion conclude(const Attempt& attempt);
 
-// How a task's attempt ended, for people.
+// How a task's attempt ended, in a sentence.
 
 // The reason of a case that is over with its task.
 std::string reason_of(EndedBy by, const Submission& submission, const Task& task,
@@ -94,8 +94,8 @@ std::string warning_of(const Submission& submission, const Task& task, const std
 std::string unheard_text(const Submission& submission, const Task& task,
                          const std::string& program);
 
-// Where no case of the run ended within the job's time, which is said once and not only in every
-// row; else empty.
+// The message that no case of the run ended within the job's time, in addition to the rows; else
+// empty.
 std::string short_time_text(const planning::Plan& plan, const launch::CaseStates& states,
                             const launch::Cases& order, const SlurmOptions& options);
 

@@ -20,10 +20,9 @@ struct PartialRun {
   records::Run run;
 };
 
-// Cases in the order in which the parts name them; one that a part has measured is no other's to
-// measure. Pure. Throws ConfigError that says what differs: settings, device options, the build
-// of Peakbench or of a plugin, the reference; or which case two parts have measured, or which two
-// cases have one slug.
+// Joins parts of a run, with cases in the order of the parts. Each case may be measured by only one
+// part. Pure. Throws ConfigError that names the difference: settings, device options, the build of
+// Peakbench or of a plugin, the reference; or a case measured twice, or two cases with one slug.
 records::Run merged(const std::vector<PartialRun>& parts);
 
 struct Merge {
@@ -32,11 +31,10 @@ struct Merge {
   std::vector<std::string> absent_traces;
 };
 
-// Reads, merges, and writes the run with its traces and logs; nullopt where `cancelled`, which is
-// asked meanwhile, said so. All of it is there then or none of it, also where it throws: what
-// merged() does, ConfigError where `out` holds something already or a file of a part cannot be
-// copied (a link, a pipe, not readable), HostError. Of one that is killed, the next RunFolder of
-// that folder takes away what is there.
+// Reads and merges the parts, and writes the run with its traces and logs, atomically. Nullopt if
+// `cancelled` returned true meanwhile. Throws what merged() does; ConfigError if `out` is not empty
+// or a part's file cannot be copied (a link, a pipe, not readable); HostError. After a kill, the
+// next RunFolder of that folder deletes what is there.
 std::optional<Merge> merge_into(const launch::RunFolder& out,
                                 const std::vector<std::string>& folders,
                                 const std::vector<std::string>& command,

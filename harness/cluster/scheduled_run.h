@@ -1,9 +1,9 @@
-// A run on the machines of a scheduler: its cases are dealt out to the tasks of job arrays
-// (submission.h), and what these measure is merged into one run.json as it comes. The scheduler is
-// asked what became of tasks; what they measured they say themselves, in files.
+// A run on the machines of a scheduler. Its cases are divided among the tasks of job arrays
+// (submission.h), and their results are merged into one run.json as they arrive. The scheduler
+// reports the states of tasks; the results are in the tasks' own files.
 //
-// What has no row in the end is pending, and the next call with `resume` goes on: it takes what
-// tasks measured meanwhile, waits for those that still run, and submits the rest.
+// Cases without a row at the end are pending. The next call with `resume` takes what tasks have
+// measured meanwhile, waits for running tasks, and submits the rest.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 namespace peakbench::cluster {
 
 struct WatchPace {
-  std::chrono::milliseconds files{250}, files_most{2000};  // between looks at files
+  std::chrono::milliseconds files{250}, files_most{2000};  // between reads of files
   std::chrono::milliseconds states{1000}, states_most{15000};
   // How long after a task's end its last files may stay unseen: what file systems over a network
   // cache (acdirmax of NFS: 60 s).
@@ -31,9 +31,8 @@ struct ScheduledOptions : launch::SessionOptions {
   std::function<bool(const std::string&)> asks_to_cancel = [](const std::string&) { return false; };
 };
 
-// Throws what launch::run_plan() does; ConfigError where the scheduler refuses the job, or the
-// machines cannot do what it asks (no access to the folder, another build): then the job is
-// cancelled.
+// Throws what launch::run_plan() does. Throws ConfigError if the scheduler refuses the job, or if
+// its machines cannot run it (no access to the folder, another build); the job is then cancelled.
 records::Run run_scheduled(const planning::Plan& plan, const launch::RunFolder& folder,
                            const ScheduledOptions& options, Scheduler& scheduler,
                            launch::RunListener& listener);

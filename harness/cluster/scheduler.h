@@ -1,4 +1,4 @@
-// Who gives machines to tasks: Slurm, or a test's stand-in. Not from several threads.
+// The interface to a scheduler: Slurm, or a fake one in tests. Use from one thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ enum class TaskState {
   kFailed,     // with something else
   kTimeLimit,  // the job's
   kOutOfMemory,
-  kCancelled,  // by somebody
+  kCancelled,  // by a user
   kLost,       // its machine was taken from it and it was not begun again
 };
 
@@ -29,12 +29,13 @@ struct TaskSeen {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // The job of a script that is an array of tasks. Throws ConfigError with what the scheduler said.
+  // Submits a script as an array of tasks, and returns the job. Throws ConfigError with the
+  // scheduler's message.
   virtual std::string submit(const std::string& script_path) = 0;
   // The job that it still has of a script, should a call have died before it wrote the number down;
   // empty: none. Nullopt: it did not answer.
   virtual std::optional<std::string> job_of(const std::string& script_path) = 0;
-  // Those of the job's `tasks` tasks that the scheduler knows of. Nullopt: it did not answer.
+  // States of the job's `tasks` tasks, as far as the scheduler knows them. Nullopt: no reply.
   virtual std::optional<std::map<std::size_t, TaskSeen>> states(const std::string& job,
                                                                 std::size_t tasks) = 0;
   // How often it has begun a task again, after its first attempt. Nullopt: it does not say.

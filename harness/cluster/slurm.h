@@ -13,7 +13,8 @@ namespace peakbench::cluster {
 
 // What Slurm's commands print, read. Pure.
 
-// Of a text such as 1-12 or 2:00:05. Nullopt: something else stands between the separators.
+// The numbers in a text such as 1-12 or 2:00:05. Nullopt: there is something else between the
+// separators.
 std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text, char separator);
 
 // Without blanks around it.

@@ -19,11 +19,11 @@ namespace peakbench::cluster {
 
 // The batch script of a submission, and what is asked of Slurm in it. Pure.
 
-// What is asked of Slurm for each task. Texts are Slurm's own; empty: not said.
+// Slurm options of each task. Texts are Slurm's own; empty: not set.
 struct SlurmOptions {
   std::string partition, account, time, gres, gpus_per_node, qos, constraint, memory;
   std::int64_t cpus_per_task = 1;
-  std::int64_t at_once = 0;  // tasks that run at a time; 0: as many as there is room for
+  std::int64_t at_once = 0;  // maximum number of tasks at a time; 0: no limit
   std::string prefix;        // words before the program: a container's
 };
 
@@ -32,7 +32,7 @@ struct SlurmOptions {
 // however they are capitalised. Nullopt: none of these.
 std::optional<std::int64_t> walltime_seconds(const std::string& text);
 
-// Throws ConfigError: a time that is none, or a text that would break its line of the script.
+// Throws ConfigError: an invalid time, or a text that would break its line of the script.
 void check_options(const SlurmOptions& options);
 
 struct ScriptPlace {
@@ -40,7 +40,7 @@ struct ScriptPlace {
   std::string submission;          // RUN/queue/N, absolute
   std::string logs;                // folder
   std::vector<std::size_t> cases;  // to be run, a number a task
-  std::string torch = {};          // whose worker is taken; empty: the one beside the program
+  std::string torch = {};          // whose worker is used; empty: the one next to the program
 };
 
 // The batch script: an array with one `peakbench work` a task, and how many cases each has as a
@@ -59,10 +59,10 @@ struct Dealing {
   std::size_t most_tasks = kMostTasks;
 };
 
-// Plan indices, a list a task, in the order in which they are measured. Cases that take turns at
-// being timed (a group) stay together on one machine, with those of the group that have ended,
-// which hold its reference and its rounds. Others stand alone. More tasks than `most_tasks` are
-// joined.
+// Divides cases among tasks: a list of plan indices for each task, in the order of measuring. Cases
+// of a group are timed in turn and stay together on one machine, with ended cases of the group,
+// which contain its reference and its rounds. Every other case has its own task. Tasks are joined
+// if there are more than `most_tasks`.
 std::vector<launch::Cases> deal(const planning::Plan& plan, const launch::CaseStates& states,
                                 const std::set<std::size_t>& to_run, const Dealing& dealing);
 
@@ -103,11 +103,11 @@ bool is_over(const Submission& submission);
 Submission read_submission(const SubmissionFiles& files,
                            const std::map<std::string, std::size_t>& index_of);
 
-// Writes down which cases are whose, beside the orders.
+// Writes which cases belong to which task, next to the orders.
 void write_tasks(const Submission& submission, const planning::Plan& plan);
 
-// The job of a submission that an earlier call made; empty: it was not submitted, or has no job any
-// more that anybody knows of. Throws ConfigError where the scheduler does not answer.
+// The job of an earlier call's submission. Empty if it was not submitted, or if the job is gone.
+// Throws ConfigError if the scheduler does not reply.
 std::string job_of(const SubmissionFiles& files, Scheduler& scheduler);
 
 // Of an earlier call's job, which one has to know of before anything is done. Throws as job_of().

@@ -19,13 +19,12 @@ inline constexpr const char *kScriptFile = "job.sh", *kTasksFile = "tasks.json",
                             *kJobFile = "job.json", *kOrderFile = "order.json",
                             *kAtWorkFile = "at_work.json";
 
-// Of a submission, a task or an attempt. Nullopt: no such number, or something beside it.
+// Number of a submission, a task or an attempt. Nullopt: no such number, or other text with it.
 std::optional<int> number_from(std::string_view text);
 
-// The files by which a run and the tasks that a scheduler starts for it speak: RUN/queue/N, a
-// folder a submission, on a file system that all of them see. Everything is written whole or not at
-// all, and what says that a task ended has a new name at every attempt: no cached name or content
-// can be an older one.
+// Files for communication between a run and its tasks: RUN/queue/N, a folder for each submission,
+// on a shared file system. Every file is written atomically. The file that says that a task ended
+// has a new name at every attempt, so that no cached name or content can be an older one.
 
 // Names. Absolute, as jobs start anywhere.
 class SubmissionFiles {
@@ -85,7 +84,7 @@ struct TaskEnd {
   std::optional<records::Run> run;  // what was measured, of earlier attempts too
 };
 void write_task_end(const std::string& path, const TaskEnd& end);
-// Nullopt: there is none that can be read, yet.
+// Nullopt: it does not exist yet, or cannot be read yet.
 std::optional<TaskEnd> read_task_end(const std::string& path);
 
 struct EndName {
@@ -96,8 +95,8 @@ struct EndName {
 std::vector<EndName> ends_in(const SubmissionFiles& files);
 
 void write_tasks(const SubmissionFiles& files, const std::vector<std::vector<std::string>>& tasks);
-// Empty: a call ended before it could submit. Throws RunFileError that names the file where it is
-// none, or is missing beside a job's script.
+// Empty: a call ended before it could submit. Throws RunFileError with the file if it is invalid,
+// or if it is missing next to a job's script.
 std::vector<std::vector<std::string>> read_tasks(const SubmissionFiles& files);
 void write_job(const SubmissionFiles& files, const std::string& job);
 // Empty: not submitted, or not written down. Throws RunFileError that names the file.

@@ -1,5 +1,5 @@
-// What one task is to do, as the machine that it lands on reads it: cases of a plan with all that
-// decides them, so that neither the suite nor the manifests are read again there.
+// The order for one task, as its machine reads it: cases of a plan with everything they depend on.
+// So that machine reads neither the suite nor the manifests.
 #pragma once
 
 #include <map>

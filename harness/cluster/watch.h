@@ -18,7 +18,7 @@ namespace peakbench::cluster {
 
 // What tasks have measured, taken into the book of the run that submitted them.
 
-// Of which run a task's results are.
+// The run that a task's results belong to.
 enum class From {
   kThisCall,
   kEarlierCall,  // what the machine failed then is measured again
@@ -33,8 +33,8 @@ class Intake {
   bool is_pending(std::size_t index) const { return book_.states().pending.contains(index); }
   launch::Cases pending_of(const launch::Cases& cases) const;
 
-  // From the run of a task of these cases. `last`: what is not whole, too, as nothing more comes of
-  // this attempt.
+  // Takes results from the run of a task of these cases. `last`: also incomplete ones, as this
+  // attempt makes no more.
   void take(const launch::Cases& cases, const records::Run& run, From from, bool last);
   void end(std::size_t index, records::CaseResult found);
   // As far as it is measured: for the row of a case that ends without its task's word.
@@ -72,7 +72,7 @@ class Interval {
 
 // Who hears what tasks have measured, and that one could not begin.
 struct TaskNews {
-  // `last`: nothing more comes of this attempt.
+  // `last`: this attempt makes no more results.
   std::function<void(const Task&, const records::Run&, bool last)> measured;
   std::function<void(const Task&, const std::string& why)> refused;
 };
@@ -86,17 +86,17 @@ bool read_ends(Submission& submission, const TaskNews& news);
 // last one first, even if they were read.
 bool read_progress(const Submission& submission, Task& task, bool last, const TaskNews& news);
 
-// What a scheduler says. It need not answer: that is told once, until it does.
+// The states of tasks from a scheduler. If it does not reply, that is reported once until it does.
 class StateWatch {
  public:
   StateWatch(Scheduler& scheduler, launch::RunListener& listener)
       : scheduler_(scheduler), listener_(listener) {}
 
-  // Of each task that is not over; tells how all stand. `see` is told of a task, whether its state
-  // has changed or not.
+  // Updates each task that is not over, and reports a summary. Calls `see` for each task, changed
+  // or not.
   bool look(Submission& submission, const std::function<void(Task&)>& see);
-  // Of a task that says that it was stopped: the attempt that says so need not be the one that the
-  // scheduler saw end. Files of a later one may still come, or there are none.
+  // For a task that reports that it was stopped. The scheduler may have seen another attempt end:
+  // files of a later attempt may still arrive, or may not exist.
   void ask_for_restarts(const Submission& submission, Task& task);
 
  private:

@@ -16,9 +16,9 @@
 
 namespace peakbench::cluster {
 
-// The folder of one attempt at a task, and the attempts beside it. A scheduler begins a task again
-// when it has given up the machine that had it. That machine may be dead, and its lock on a file
-// system over a network never be given back; or it is cut off from the scheduler alone, and works.
+// The folder of one attempt at a task, and the attempts next to it. A scheduler begins a task again
+// when it has given up its machine. That machine may be dead, and its lock on a network file system
+// may never be released; or it only lost the scheduler, and still works.
 
 class AttemptFolder {
  public:
@@ -52,21 +52,22 @@ struct WorkOptions {
   std::size_t jobs = 1;  // memory workers on emulated cards at a time
   int attempt = 0;       // how often the scheduler has begun it before
   std::string node;      // this machine, as the scheduler calls it
-  // How long an attempt before this one may take to end; more than a file system over a network
-  // takes to show it that it is not the last one (acdirmax of NFS: 60 s).
+  // How long an earlier attempt may take to end. Longer than the delay until a network file system
+  // shows it that a later attempt exists (acdirmax of NFS: 60 s).
   std::chrono::milliseconds patience{90'000};
 };
 
-// Who measures: chosen when the task has begun, so that what is thrown stands with its end.
+// Worker and runner, chosen when the task has begun, so that their errors are recorded with its
+// end.
 struct Hands {
   std::function<planning::Worker()> worker;
   std::function<std::unique_ptr<launch::Runner>(const planning::Plan&)> runner;
 };
 
-// Measures what the task's order says, going on from an earlier attempt's results; stops cleanly at
-// a signal (launch/interrupt.h) and when a later attempt begins. What it did stands in the
-// submission's folder. True: all is measured. Throws ConfigError where it cannot begin, which
-// stands there too if it can be written.
+// Measures the task's cases, continuing from an earlier attempt's results. Stops cleanly at a
+// signal (launch/interrupt.h) and when a later attempt begins. The results are in the submission's
+// folder. True: all is measured. Throws ConfigError if it cannot begin, and records that there,
+// too, if possible.
 bool work(const WorkOptions& options, const Hands& hands, std::ostream& log);
 
 }  // namespace peakbench::cluster

@@ -45,8 +45,8 @@ struct CommandSaid {
 };
 
 // Blocks until the program has ended. Its input is empty; a Ctrl-C typed at the terminal does not
-// reach it. Where it is ended, so is its whole process group. What it leaves running when it ends
-// by itself is left alone, and not waited for, even where that holds its output open.
+// reach it. If it is ended, so is its whole process group. Processes that it leaves running when it
+// ends by itself are neither ended nor waited for, even if they hold its output open.
 CommandSaid ask_command(const Command& command);
 
 }  // namespace peakbench::process

@@ -67,9 +67,7 @@ fs::path cache_folder(const std::string& kind) {
   const fs::path chosen = folder_of("XDG_CACHE_HOME"), home = folder_of("HOME");
   if (chosen.is_absolute()) return chosen / "peakbench" / kind;
   if (home.is_absolute()) return home / ".cache/peakbench" / kind;
-  throw ConfigError(
-      "neither XDG_CACHE_HOME nor HOME names a folder to keep what is compiled here: set one of "
-      "them");
+  throw ConfigError("there is no cache folder for compiled libraries: set XDG_CACHE_HOME or HOME");
 }
 
 void make_cache_folder(const fs::path& folder) {

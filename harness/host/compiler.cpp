@@ -48,7 +48,8 @@ fs::path cuda_headers(const fs::path& torch) {
        {beside / "cuda_runtime/include", beside / "cu13/include", variable("CUDA_HOME") / "include",
         fs::path("/usr/local/cuda/include")})
     if (files::is_there((folder / "cuda_runtime_api.h").string())) return folder;
-  throw ConfigError("no cuda_runtime_api.h beside it (nvidia-cuda-runtime has it) or in CUDA_HOME");
+  throw ConfigError(
+      "no cuda_runtime_api.h next to it (nvidia-cuda-runtime has it) or in CUDA_HOME");
 }
 
 bool is_command(const std::string& text) { return !command_of(text).empty(); }

@@ -123,7 +123,7 @@ std::string ElfFile::contents(const Elf64_Shdr& section, const std::string& what
 // A table of strings may be larger than what is read whole of a section.
 std::string ElfFile::text_in(const Elf64_Shdr& strings, std::uint64_t offset) const {
   if (offset >= strings.sh_size || strings.sh_offset > ~std::uint64_t{0} - offset)
-    throw ElfError("damaged: a library's name lies outside of the names");
+    throw ElfError("damaged: a library's name is outside of its string table");
   std::string text(std::min(strings.sh_size - offset, kLongestName), '\0');
   const auto from = strings.sh_offset + offset;
   if (from < file_.size()) text.resize(std::min<std::uint64_t>(text.size(), file_.size() - from));

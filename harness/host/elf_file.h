@@ -36,7 +36,7 @@ class ElfFile {
   // The shared libraries that it asks the loader for: libc.so.6.
   std::vector<std::string> needed_libraries() const;
 
-  // Without section headers (a program may be stripped of them) there are none.
+  // False if the program was stripped of its section headers.
   bool has_sections() const { return header_.e_shoff != 0; }
   std::vector<std::string> section_names() const;
   // The bytes of the first section of that name, at most a mebibyte.

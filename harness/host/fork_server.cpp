@@ -108,7 +108,7 @@ ForkServer::Started ForkServer::start(const ProcessSpec& spec, const SupervisorE
     started.problem = fmt::format(
         "the process that workers are forked from {}; {}", how_it_ended(status),
         given_up_ ? "it is the third: from now on each worker loads its libraries itself"
-                  : "what it had started goes on, and another is started");
+                  : "its processes continue, and another is started");
   }
   return started;
 }

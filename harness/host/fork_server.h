@@ -1,5 +1,5 @@
-// A process that has a program's libraries loaded and is forked for each run of it (serve.h), as
-// its user sees it: started when it is first needed, and again where something ended it.
+// The client's side of a process that has a program's libraries loaded and forks for each run of it
+// (serve.h). Started at the first use, and again after it has ended.
 #pragma once
 
 #include <sys/types.h>
@@ -18,13 +18,13 @@ class ForkServer {
  public:
   struct Started {
     pid_t supervisor = -1;  // -1: none, start the program afresh
-    std::string problem;    // for people, each once; it may come with a supervisor
+    std::string problem;    // to be printed, each once; it may come with a supervisor
   };
 
   // `arguments`: the command that serves; `environment`: what must be there before its libraries
   // are loaded. Starts nothing yet.
   ForkServer(std::vector<std::string> arguments, Environment environment);
-  ~ForkServer();  // what it started goes on
+  ~ForkServer();  // its children continue
   ForkServer(const ForkServer&) = delete;
   ForkServer& operator=(const ForkServer&) = delete;
 

@@ -90,9 +90,10 @@ struct ProcessEnd {
   std::int64_t cpu_ns = 0;          // user and system, of all that it started too
   std::int64_t wall_ns = 0;
   std::chrono::steady_clock::time_point ended;
-  std::string last_words;  // the end of what it printed, whatever became of the log
-  std::string log_error;   // why the log is not whole; empty: it is, as far as worker_output.h says
-  int left_running = 0;    // processes that it started and that could not be killed
+  std::string last_words;      // the end of what it printed, whatever became of the log
+  std::string log_error;       // why the log is incomplete; empty: it is complete, within
+                               // worker_output.h's limits
+  int left_running = 0;        // processes that it started and that could not be killed
   std::string server_problem;  // what was wrong with the fork server, where there was one
 };
 
@@ -103,16 +104,17 @@ inline constexpr int kProgressDescriptor = 3;
 // `added` and PEAKBENCH_PROGRESS_FD.
 Environment with_progress(Environment added);
 
-// Blocks until the program has ended; what it started ends with it, sessions of their own or not.
-// A process between us and the program (supervisor.h) sees to this even if we are killed.
-// `on_line` gets the lines that the program writes on the descriptor named by
-// PEAKBENCH_PROGRESS_FD, in portions: of more than a hundred or so a second only some, and the
-// newest. `cancelled` is asked every few milliseconds. The program is the first that the kernel
-// ends when memory runs out.
+// Runs a program until it ends. Everything that it started ends with it, also in other sessions. A
+// process between us and the program (supervisor.h) ensures this even if we are killed. If memory
+// runs out, the kernel ends the program first.
 //
-// `server`: forks the program, where it can; else, and where there is none, the program is
-// executed. From several threads at once: what a child does between fork and exec takes locks of
-// nothing but glibc's allocator, which glibc has ready for it.
+// `on_line` receives lines that the program writes on the descriptor named by
+// PEAKBENCH_PROGRESS_FD, in portions. Of more than about a hundred a second it receives only some,
+// and the newest. `cancelled` is asked every few milliseconds.
+//
+// `server`: forks the program if it can; otherwise, and with null, the program is executed. May be
+// called from several threads: between fork and exec, a child takes only locks of glibc's
+// allocator, which glibc prepares for it.
 ProcessEnd run_process(const ProcessSpec& spec,
                        const std::function<void(const std::string&)>& on_line,
                        const std::function<bool()>& cancelled, ForkServer* server = nullptr);

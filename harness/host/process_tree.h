@@ -20,8 +20,8 @@ class TreeMemory {
   // `first`: the one that is known from the start. No limit: 0.
   TreeMemory(pid_t first, std::int64_t limit_bytes) : all_{first}, limit_(limit_bytes) {}
 
-  // Do they hold more than the limit? Pages that several share count once where the system says so.
-  // Looks at most every 20 ms, and for new processes at most a hundredth of the time.
+  // Whether the processes hold more than the limit. Shared pages count once if the system reports
+  // them. Checks at most every 20 ms, and spends at most a hundredth of the time on new processes.
   bool over(Clock::time_point now);
 
  private:

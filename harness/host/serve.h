@@ -15,7 +15,7 @@
 
 namespace peakbench::process {
 
-// What a fork server and who asks it tell each other, over a socket of whole messages.
+// Messages between a fork server and its client, over a socket that keeps their boundaries.
 
 // The descriptor of the server's that its socket has.
 inline constexpr int kServerDescriptor = 3;
@@ -28,12 +28,12 @@ struct Request {
   ProcessSpec spec;  // without its program: what follows it, what is added to the server's own
                      // environment, and the limits
   SupervisorEnds ends;
-  int go = -1;  // a byte that comes here lets it begin; the end instead: nobody knows of it
+  int go = -1;  // a byte here starts it; if closed, it ends unnoticed
 };
 
 struct Reply {
   pid_t supervisor = -1;
-  std::string refusal;  // why there is none
+  std::string refusal;  // why there is none; else empty
 };
 
 // Each false or nullopt where the other side is gone, or sent what is no such message. Descriptors
@@ -48,18 +48,18 @@ std::optional<Reply> receive_reply(int socket);
 // Of a request, in the order in which they travel.
 std::array<int*, 7> descriptors_of(Request& request);
 
-// The server's side: a process that has loaded what its program takes long to load, and that forks
-// one of itself for each run of it.
+// The server's side: a process that has loaded its program's slow libraries, and forks itself for
+// each run of the program.
 //
 //   peakbench ------ socket ------ server            one thread, libraries loaded, nothing used
 //       \                            | fork
-//        \---- report, control ---- supervisor       one for each run: supervisor.h, as ever
+//        \---- report, control ---- supervisor       one for each run: supervisor.h
 //                                    | fork
 //                                   program          what would have been exec'd runs here
 //
-// So each run has a process and a supervisor of its own, as where they are started afresh, and
-// neither needs the server once it runs: the pipes lead from the supervisor to who asked. What a
-// server that dies took with it is the time to load another (fork_server.h).
+// Each run has its own process and supervisor, as without a server. Neither needs the server once
+// it runs: the pipes connect the supervisor with the client. If the server dies, only the time to
+// load another is lost (fork_server.h).
 
 struct Service {
   // Why this process must not be forked, as what it has used cannot be used again by a child;
@@ -69,7 +69,7 @@ struct Service {
   std::function<int(const std::vector<std::string>& arguments)> run;
 };
 
-// Serves whoever started this process, on kServerDescriptor, until they are gone.
+// Serves the process that started this one, on kServerDescriptor, until it is gone.
 [[noreturn]] void serve(const Service& service);
 
 }  // namespace peakbench::process

@@ -1,5 +1,5 @@
-// The process between us and a program that we run: it holds the program to its limits, keeps what
-// it prints, and ends everything that it started, whatever becomes of the two others.
+// The process between us and a program that we run. It enforces the program's limits, stores its
+// output, and ends everything that it started, whatever happens to us or the program.
 #pragma once
 
 #include <sys/types.h>
@@ -40,9 +40,9 @@ using Body = std::function<int()>;
 
 inline constexpr pid_t kNobody = 0;
 
-// A fork of this process, in a session of its own; -1 with errno. The program ends with whoever
-// writes to the control pipe, and with `parent`, where that is a process. `first`: what the
-// supervisor does before anything else. The ends stay open here.
+// Forks this process into its own session; -1 with errno. The program ends when the writer of the
+// control pipe ends, and when `parent` ends, if that is a process. `first`: called by the
+// supervisor before anything else. The ends stay open here.
 pid_t start_supervisor(const ProcessSpec& spec, const SupervisorEnds& ends, pid_t parent,
                        const Body& body, const std::function<void()>& first = {});
 

@@ -14,13 +14,13 @@ struct TorchInUse {
   std::string version;           // 2.11.0+cu130
   std::string cuda;              // 13.0; empty: a build without CUDA
   std::string hip;               // 6.4; empty: no build for ROCm
-  std::string git_version = {};  // the revision that it was built from; empty: not said
+  std::string git_version = {};  // the revision that it was built from; empty: unknown
   std::filesystem::path folder;  // that holds version.py
 };
 
-// What a command's Python finds as `torch`, which is not imported. nullopt where the command does
-// not start Python itself (a shell script, a launcher that is no Python script), or its Python has
-// no torch, or does not answer within 20 s. `cancelled` is asked meanwhile.
+// The `torch` that a command's Python would import. It is not imported. `cancelled` is asked
+// meanwhile. Nullopt if the command does not start Python itself (a shell script, a launcher that
+// is no Python script). Also nullopt if its Python has no torch or does not reply within 20 s.
 std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
                                            const std::function<bool()>& cancelled);
 
@@ -49,8 +49,8 @@ int cuda_number(const std::string& version);
 
 // What a program's file says of how it uses CUDA, before it is started.
 
-// Why no library can be put under the program, in a sentence; nullopt when it can, or when the file
-// is no ELF program (a script is run by another one).
+// Why no library can be preloaded into the program, in a sentence. Nullopt if it can, or if the
+// file is no ELF program (another program runs a script).
 std::optional<std::string> why_not_preloaded(const std::filesystem::path& program);
 
 }  // namespace peakbench::pytorch

@@ -11,7 +11,7 @@ namespace peakbench::process {
 
 // What a worker prints, in its log: the beginning and the end of it, however much that is.
 
-inline constexpr std::size_t kKeptHead = std::size_t{8} << 20;  // bytes, of a whole log file
+inline constexpr std::size_t kKeptHead = std::size_t{8} << 20;  // bytes, of a complete log file
 inline constexpr std::size_t kKeptTail = std::size_t{8} << 20;  // bytes, of one worker at most
 
 // The end of what was given to it, at least `capacity` bytes where there were so many.

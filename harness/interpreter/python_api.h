@@ -86,7 +86,7 @@ const Python& python();
 
 // Whether the calling thread has Python's lock.
 bool holds_python();
-// Whether the process's interpreter is being taken down; false where there is none.
+// Whether the process has an interpreter that is being finalized.
 bool python_is_ending();
 
 inline void* type_of(void* object) {
@@ -123,8 +123,8 @@ std::string utf8_of(void* object, const char* otherwise);
 // Python's garbage collector, which must run when it would without the tracer: what it frees may
 // hold memory of the card. It runs when enough objects were made, and counts those that are alive.
 
-// Finds where the collector counts. `first`, `second`, `third` are its thresholds now: numbers that
-// nothing else has. Where it is not found, what the tracer keeps is counted as the program's.
+// Finds the counters of the collector. `first`, `second`, `third` are its current thresholds:
+// unique numbers. If it is not found, objects of the tracer count as the program's.
 void find_collector_count(int first, int second, int third);
 
 // While it lives the collector does not run: what is made and given back changes nothing.

@@ -17,7 +17,7 @@ namespace peakbench::launch {
 struct ReferenceCheckpoint {
   std::string write_path, read_path;
   std::string reference_case;
-  std::string reason;  // why there is no check, where there is none
+  std::string reason;  // why there is no check; else empty
 };
 
 struct CaseOrder {
@@ -30,9 +30,9 @@ struct CaseOrder {
 // The group's jobs, logs and limits; makes the case's folder. Memory: as it is now.
 GroupOrder make_order(const CaseOrder& order, records::JobMode mode, const Emulated& how = {});
 
-// What the memory workers found, and how much memory a case would have needed that did not fit its
-// emulated card; nullopt: interrupted before all of it was found. A case that is to be timed yet
-// says so in its `throughput_reason`, which holds should that never happen.
+// Results of the memory workers. If a case did not fit its emulated card, they contain the memory
+// that it would have needed. Nullopt: interrupted before all was measured. A case that is still to
+// be timed has a `throughput_reason`, in case it never is.
 std::optional<records::CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
                                                   const Listener& listener);
 

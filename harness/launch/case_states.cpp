@@ -31,7 +31,7 @@ bool waits_for(const records::CaseResult& one, const std::set<std::string>& lost
 std::string why_outdated(const records::CaseResult& one, const planning::PlannedCase& planned) {
   const auto now = planned.decided ? std::vector<records::PluginBuild>{} : plugin_builds(planned);
   if (one.plugins.empty() && !now.empty())
-    return "the run does not say of which build their plugins were";
+    return "the run does not record the builds of their plugins";
   return other_builds(one.plugins, now);
 }
 

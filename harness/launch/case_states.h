@@ -12,15 +12,14 @@
 
 namespace peakbench::launch {
 
-// What is known of each case of a plan while a run goes on, by its index in the plan.
+// State of each case of a plan during a run, by its index in the plan.
 
 struct CaseStates {
   // Of cases whose memory worker has ended, or that were decided without one.
   std::vector<std::optional<records::CaseResult>> results;
-  std::set<std::size_t> pending;  // of which something is to be measured yet
-  // Measured by the run that is continued, but with a promise that could not be checked because the
-  // machine failed the reference: their memory is measured again, and the rounds that they have
-  // stay.
+  std::set<std::size_t> pending;  // with measurements still to be made
+  // Cases of the continued run whose promise could not be checked, because the machine failed the
+  // reference. Their memory is measured again, and their rounds are kept.
   std::map<std::size_t, records::CaseResult> to_check;
   // Measured by the run that is continued, but with plugins of another build than today's: why they
   // are measured again.
@@ -28,12 +27,12 @@ struct CaseStates {
   std::vector<bool> has_times;  // read once, as every turn asks for all
 };
 
-// As `run` left them, none measured where it is new. Takes the run's cases, all of which are the
-// plan's. What the machine failed is to be measured again, and so is what was measured with other
-// plugins than lie on the disk now, or that does not say with which.
+// The states after `run`; a new run has no measured cases. Takes the run's cases, all of which are
+// in the plan. To be measured again: cases that the machine failed, and cases measured with other
+// plugins than the current ones, or with unknown ones.
 CaseStates take_over(const planning::Plan& plan, records::Run& run);
 
-// What people are told of those that are outdated: a sentence for each reason.
+// Messages about outdated cases: a sentence for each reason.
 std::vector<std::string> words_on_outdated(const CaseStates& states);
 
 // What a memory worker found.
@@ -49,8 +48,8 @@ using Cases = std::vector<std::size_t>;  // by their indices in the plan
 
 bool has_times(const CaseStates& states, const Cases& group);
 
-// In the order they run: of what is compared (execution_groups), the cases that are pending. First
-// those of which nothing is timed.
+// Groups of pending cases (execution_groups) in the order of running. Groups without timing come
+// first.
 std::vector<Cases> pending_groups(const planning::Plan& plan, const CaseStates& states);
 
 Cases joined(const std::vector<Cases>& groups);

@@ -12,24 +12,24 @@
 
 namespace peakbench::launch {
 
-// Whether a case trains the parameters that its reference trains, told without any value: by those
-// that some step gave no gradient to.
+// Whether a case trains the parameters that its reference trains. No values are needed: it compares
+// which parameters got no gradient in some step.
 
 // Makes the promise of `one` broken where they differ; true: it did. Not where all bits were found
 // to be the reference's, and not where the host read unknown values of an emulated card, by which
 // it may have decided what runs.
 bool compare_gradients(records::CaseResult& one, const records::CaseResult& reference);
 
-// The equivalence check's reference checkpoints: a case that others are held against
-// (PlannedCase::reference) leaves its losses and parameters in a file that these read, and that is
-// deleted once none of them is left to run.
+// Reference checkpoints of the equivalence check. A case that others are compared with
+// (PlannedCase::reference) writes its losses and parameters to a file that the others read. The
+// file is deleted when all of them have run.
 
-// Parameters of a model with its default options; 0: not known.
+// Parameters of a model with its default options; 0: unknown.
 using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
 
-// The indices of a plan's cases, grouped by the table that they stand in (records::table_of), in
-// order of appearance; in a group, each reference and at once those held against it: so at most one
-// reference's parameters lie on the disk. The cases of a group are timed in turn.
+// Indices of a plan's cases, grouped by table (records::table_of), in order of appearance. In a
+// group, each reference is followed by the cases compared with it, so that at most one reference's
+// parameters are on the disk. The cases of a group are timed in turn.
 std::vector<std::vector<std::size_t>> execution_groups(const planning::Plan& plan);
 
 class ReferenceCheckpoints {
@@ -60,7 +60,7 @@ class ReferenceCheckpoints {
   std::string run_directory_;
   ParameterCount parameters_;
   std::vector<std::ptrdiff_t>
-      reference_;  // by plan index: what it is held against, -1: not in the run
+      reference_;  // by plan index: the case to compare with; -1: not in the run
 };
 
 }  // namespace peakbench::launch

@@ -15,8 +15,8 @@ namespace peakbench::launch {
 // (remove_unfinished_cases()).
 class IncomingCases {
  public:
-  // The list is on the disk before a case can come. Throws HostError where it cannot be written,
-  // ConfigError where somebody's own file is in its place.
+  // The list is on the disk before a case can arrive. Throws HostError if it cannot be written,
+  // ConfigError if another program's file is in its place.
   IncomingCases(std::string folder, std::set<std::string> slugs);
   ~IncomingCases();  // takes away what has come, unless it is finished
   IncomingCases(const IncomingCases&) = delete;
@@ -38,7 +38,7 @@ class IncomingCases {
 // list goes then. For who holds the folder's lock.
 void remove_unfinished_cases(const std::string& folder);
 
-// Of a program's case: what its processes recorded and no trace was made of.
+// Deletes recordings of a program's processes that no trace was made of.
 void remove_journals(const files::Folder& case_folder);
 
 // Of the folder of one case, what a run has written there; and the folder, should nothing be left

@@ -21,10 +21,10 @@ struct Release {
   pytorch::TorchInUse torch;
 };
 
-// PyTorch alone with what its import needs, and no package of NVIDIA's but CUDA's headers; and what
-// the requirements name, without what these depend on. Kept in the user's cache, whole or not at
-// all, and installed once for each Python. Nullopt: cancelled. Throws ConfigError with pip's last
-// lines: no such release for this Python, no network, a full disk.
+// Installs PyTorch with what its import needs, without NVIDIA's packages except CUDA's headers.
+// Also installs the packages that the requirements name, without their dependencies. Kept in the
+// user's cache, installed once for each Python, atomically. Nullopt: cancelled. Throws ConfigError
+// with pip's last lines: no such release for this Python, no network, a full disk.
 std::optional<Release> install_release(const ReleaseOrder& order, const BuildListener& listener);
 
 }  // namespace peakbench::launch

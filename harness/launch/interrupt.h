@@ -24,7 +24,7 @@ void interrupt_as(int signal);
 // The first signal; 0: none.
 int interrupted_by();
 
-// For threads beside the one that writes files, which has signals wait until a file has its name.
+// For other threads than the one that writes files and blocks signals until a file has its name.
 void leave_signals_to_others();
 
 }  // namespace peakbench::launch

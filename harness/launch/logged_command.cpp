@@ -62,9 +62,9 @@ std::string last_words(const std::string& said) {
                                             : fmt::format("exit code {}", end.exit_code);
   const auto& words = command.arguments;
   const auto what = words[1] == "-m" ? "-m " + words[2] : words[1];
-  const auto log = end.log_error.empty()
-                       ? fmt::format("All that was said is in {}", command.log)
-                       : fmt::format("Not all of it is in {}: {}", command.log, end.log_error);
+  const auto log = end.log_error.empty() ? fmt::format("Its output is in {}", command.log)
+                                         : fmt::format("Its output in {} is incomplete: {}",
+                                                       command.log, end.log_error);
   throw ConfigError(fmt::format("{}: {} {}: {}{}\n{}", command.how_it_failed,
                                 fs::path(command.arguments[0]).filename().string(), what, how,
                                 last_words(end.last_words), log));

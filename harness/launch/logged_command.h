@@ -10,8 +10,8 @@
 
 namespace peakbench::launch {
 
-// Who hears of it: sentences, and every few milliseconds the last line that was said ("[12/107]
-// Building ..."); `cancelled` is asked as often.
+// Receives sentences, and every few milliseconds the last line of the output ("[12/107] Building
+// ..."). `cancelled` is asked as often.
 struct BuildListener {
   std::function<void(const std::string&)> say;
   std::function<void(const std::string&)> progress;
@@ -44,7 +44,8 @@ class UnfinishedFolder {
   std::filesystem::path path_;
 };
 
-// Of all below it: what is loaded from a cache, nobody else may write.
+// For everything below the folder: other users must not be able to write what is loaded from a
+// cache.
 void close_to_others(const std::filesystem::path& folder);
 
 }  // namespace peakbench::launch

@@ -23,21 +23,21 @@ struct HostMemory {
 };
 HostMemory host_memory();
 
-// What a worker's tensors may take on the CPU: `asked`, or what is available less room for the
-// worker itself (LibTorch, the trace) and the machine.
+// Bytes that a worker's tensors may take on the CPU: `asked`, or the available memory less a
+// reserve for the worker itself (LibTorch, the trace) and the machine.
 std::int64_t memory_budget(std::int64_t asked_bytes, const HostMemory& memory);
 
 // Resident memory at which a worker is ended from outside, should its own accounting have missed
 // something.
 std::int64_t resident_limit(std::int64_t budget_bytes, const HostMemory& memory);
 
-// Bytes free for us on the file system of a folder; -1 where that is not known.
+// Free bytes on the file system of a folder; -1 if unknown.
 std::int64_t free_disk_bytes(const std::string& folder);
 
 // `environment` of run.json, as far as it is known without torch: os, kernel, cpu, logical_cores,
-// cpu_governor (where the system has one), memory_bytes, libtorch, libtorch_git_version,
-// libtorch_cuda, peakbench (version), commit. LibTorch's are those of the one that `worker` loads,
-// and absent where its stamp names none.
+// cpu_governor (if the system has one), memory_bytes, peakbench (version) and commit. Also
+// libtorch, libtorch_git_version and libtorch_cuda: those that `worker` loads, absent if its stamp
+// does not name them.
 nlohmann::json host_environment(const planning::Worker& worker);
 // Of that, what names the LibTorch that the worker loads; empty where none is known.
 nlohmann::json libtorch_of(const planning::Worker& worker);
@@ -48,9 +48,9 @@ const char* peakbench_commit();  // as configured; "unknown" outside a git check
 // What else kept the machine busy while a worker ran: the processor's own books before and after,
 // less what the worker took.
 
-// Ticks that the processors of `cpus` have worked since the system started, by the text of
-// /proc/stat: everything but idle and waiting for a disk; what another virtual machine took
-// (`steal`) counts as work. Nullopt where the text lacks one of the processors.
+// Ticks that the processors of `cpus` have worked since the system started, from the text of
+// /proc/stat. Everything but idle time and waiting for a disk is work, also what another virtual
+// machine took (`steal`). Nullopt if the text lacks one of the processors.
 std::optional<std::int64_t> busy_ticks(const std::string& proc_stat, const std::set<int>& cpus);
 
 // Cores that others kept busy, on average over `wall_ns`; never below 0. `own_cpu_ns`: the worker's

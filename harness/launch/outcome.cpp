@@ -155,7 +155,7 @@ std::string machine_did(const Evidence& evidence) {
     return fmt::format("the worker was killed by {}{}{}", signal_name(end.signal), where(evidence),
                        words);
   if (!evidence.written && end.exit_code + end.signal != 0 && is_of_machine(evidence.log_tail))
-    return fmt::format("the worker could not go on{}", where(evidence)) + tail_of(evidence);
+    return fmt::format("the worker could not continue{}", where(evidence)) + tail_of(evidence);
   return "";
 }
 

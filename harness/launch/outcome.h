@@ -20,7 +20,7 @@ struct CrashSite {
   std::vector<std::string> frames;  // the innermost first, from the plugin's own on
 };
 
-// Throws where that is none. A plugin can write such a line too: texts are bounded.
+// Throws if the JSON is no such line. A plugin can write such a line, too, so texts are bounded.
 CrashSite crash_site_from_json(const nlohmann::json& json);
 
 // For the middle of a sentence: " in PATH: ID, in run, step 2 of 3, forward; at Sgd::update()
@@ -35,31 +35,34 @@ struct Evidence {
   std::optional<records::WorkerResult> written;  // the result file, where it could be read
   std::string read_problem;                      // why not, where there was a file
   std::string read_error;                        // the same, where the system could not read it
-  std::string host_failure;                      // what the worker said that the machine did
+  std::string host_failure;                      // the machine's failure that the worker reported
   std::string log_tail;                          // see log_tail()
   std::string log_name = "worker.log";           // whose tail that is
   std::optional<records::Progress> last;         // the last progress seen
-  std::optional<CrashSite> crash;                // of a signal: what the worker said of it
+  std::optional<CrashSite> crash;                // of a signal, as reported by the worker
   bool kernel_ran_out = false;  // the kernel ended some process for want of memory meanwhile
   std::int64_t timeout_s = 0;
   std::int64_t rss_limit_bytes = 0;
-  bool is_program = false;  // somebody's, that a worker of ours ran
+  bool is_program = false;  // a user's program, run by a worker of ours
   // The case's device is the CPU: where the machine's memory ran out, so did the device's.
   bool memory_is_device = true;
 };
 
-// A program's failure has the last lines that it printed.
+// Determines the outcome. A program's failure has the last lines that it printed. A crash keeps
+// what was measured before it.
 //
-// A crash keeps what was measured before it. What the machine did is host_failure: a worker that
-// could not be started or loaded, one that says so, one ended from outside or by a limit of the
-// system's, and a result that cannot be read.
+// The outcome is host_failure if the machine failed:
+//
+// - The worker could not be started or loaded, or reports a failure of the machine.
+// - It was ended from outside, or by a limit of the system.
+// - Its result cannot be read.
 records::WorkerResult outcome(const Evidence& evidence);
 
 // "SIGSEGV (segmentation fault)".
 std::string signal_name(int number);
 
-// The last lines of what was printed, on one line and short; without a backtrace that the worker
-// wrote at the end of it, and without torchrun's report of a process that failed.
+// The last lines of the output, shortened to one line. Leaves out a backtrace that the worker wrote
+// at its end, and torchrun's report of a failed process.
 std::string log_tail(const std::string& printed);
 
 // How often the kernel has ended a process for want of memory since it started; 0 where it does not

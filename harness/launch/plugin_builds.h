@@ -15,7 +15,7 @@ namespace peakbench::launch {
 // its inode, size or times of change differ. Any thread.
 std::string content_hash(const std::string& path);
 
-// The plugins of cases as they lie on the disk, held against those that a case was measured with.
+// Compares the current plugins of cases with those that a case was measured with.
 
 // As they are now: libraries, or the scripts that a program's command names. One without a library,
 // which only tests have, is left out.

@@ -39,9 +39,9 @@ class WritePace {
   Clock::time_point ended_;
 };
 
-// The book that is kept of a run at work: what is known of its cases, written to run.json as their
-// workers end. What hangs on that being written waits for it: a case is shown, and its reference's
-// checkpoint deleted, when a kill can no longer take its result.
+// The record of a running run: results of its cases, written to run.json as their workers end. Some
+// actions wait until a result is on the disk, where a kill cannot lose it: a case is shown, and its
+// reference's checkpoint deleted.
 
 class RunFolder;
 
@@ -68,7 +68,7 @@ class RunBook {
   // With the checkpoints that are known of now.
   std::vector<CaseOrder> memory_orders(const std::vector<std::size_t>& cases) const;
 
-  // What happened to a case. None of it is written before save() or save_now().
+  // Events of a case. They are written by save() or save_now().
   void take_memory(std::size_t index, records::CaseResult found);
   // What others measured of it, all workers' together.
   void take_over(std::size_t index, records::CaseResult found);

@@ -17,13 +17,12 @@ namespace peakbench::launch {
 // this says none.
 nlohmann::json host_environment(const planning::Plan& plan);
 
-// `run` brought up to date with the environments of `cases`: a key takes the value of the cases
-// that have it where these agree; where two disagree (the names of two cards) it says nothing of
-// the run: then it is `host`'s, or absent.
+// Updates `run` with the environments of `cases`. If all cases that have a key agree, it takes
+// their value. If two disagree (the names of two cards), it takes that of `host`, or is absent.
 nlohmann::json run_environment(nlohmann::json run, const nlohmann::json& host,
                                const std::vector<const records::CaseResult*>& cases);
 
-// The folder of a run: made, checked, and ours alone while a run goes on.
+// The folder of a run: created, checked, and locked during a run.
 
 // Makes the folder, holds it until the end of its life, and takes away what a killed run, or merge,
 // left half written. Throws ConfigError: cannot be made or written, in use, a name that is not
@@ -42,10 +41,10 @@ class RunFolder {
   // For a run that begins. Throws ConfigError: there is no run, but a folder `cases` with something
   // in it, which this run's files would come into; or it is a link.
   void refuse_strangers() const;
-  // Deletes what the run in the folder wrote: run.json, fit.json, the files of its cases, the pages
-  // of its report as they were written (base/own_file.h). What lies beside them stays, and
-  // no link is followed. Throws RunFileError where run.json is no run that can be read, ConfigError
-  // where the folder of the cases, or of one, is a link: then nothing is deleted.
+  // Deletes what the run in the folder wrote: run.json, fit.json, the files of its cases, and
+  // unchanged pages of its report (base/own_file.h). Other files stay, and no link is followed.
+  // Throws RunFileError if run.json is invalid. Throws ConfigError, before anything is deleted, if
+  // the folder of the cases, or of one, is a link.
   void clear() const;
 
  private:
@@ -58,8 +57,7 @@ class RunFolder {
 // Settings that make two runs one: a resumed run must have the same.
 nlohmann::json settings_of(const planning::Request& request);
 
-// What is said of a program's case: its command, and its folder and environment where the suite has
-// them.
+// Settings of a program's case: its command, and its folder and environment if the suite has them.
 nlohmann::json settings_of(const records::ProgramCommand& program);
 
 // The run in the folder, to be continued with this plan, which may add cases. Throws ConfigError

@@ -18,9 +18,9 @@ bool is_interrupted(const GroupReport& report);
 // The rank that failed first; nullopt: none did. Those that were cut short did not fail.
 std::optional<std::size_t> first_failure(const std::vector<WorkerReport>& ranks);
 
-// What the group found, as one worker's result: the first failure's, whose reason says which of
-// several ranks it was; else that of rank 0, as all do the same steps, but with the memory of
-// the largest rank, and the verdict of the one that is most in doubt.
+// The result of the group as that of one worker. If a rank failed: the first failure, whose reason
+// names the rank. Otherwise rank 0's result, as all ranks do the same steps, with the memory of the
+// largest rank and the most doubtful verdict.
 records::WorkerResult group_outcome(const std::vector<WorkerReport>& ranks);
 
 // Starts the worker group of a case, in the environment that its device needs.
@@ -33,8 +33,8 @@ GroupReport run_group(const CaseOrder& order, records::JobMode mode, Runner& run
                       const Listener& listener, const Prepare& prepare = {},
                       const Emulated& how = {});
 
-// The memory workers. On an emulated card without values first, as most cases read nothing of
-// their card; and again with them where the host read what is not known.
+// Runs the memory workers. On an emulated card first without values, as most cases read nothing
+// from their card. Then again with values if the host read unknown ones.
 GroupReport run_memory(const CaseOrder& order, Runner& runner, const Listener& listener,
                        const Prepare& prepare, Emulated how = {});
 

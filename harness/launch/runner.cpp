@@ -196,8 +196,8 @@ ProcessRunner::ProcessRunner(const planning::Plan& plan, std::string peakbench_p
   for (const auto& worker : workers)
     if (access(worker.c_str(), X_OK) != 0)
       throw ConfigError(
-          fmt::format("no worker program: {}: {}. It is built and installed beside peakbench; "
-                      "`peakbench doctor` says more.",
+          fmt::format("no worker program: {}: {}. It is built and installed next to peakbench; run "
+                      "`peakbench doctor`.",
                       worker, std::strerror(errno)));
 }
 

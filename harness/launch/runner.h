@@ -29,12 +29,12 @@ struct WorkerOrder {
   process::Environment environment;
 };
 
-// The processes that a case runs as, by their ranks. Those of a group of several find beside their
-// own environment what PyTorch's launchers set (worker_environment.h).
+// The processes of a case, by rank. In a group of several, their environment also has the variables
+// of PyTorch's launchers (worker_environment.h).
 struct GroupOrder {
   std::vector<WorkerOrder> workers;  // one at least
-  // From a process that has the libraries loaded: quicker, and the same figures. Not for what is
-  // timed: that shares nothing with anybody.
+  // Forks a process that has the libraries loaded: quicker, with the same figures. Not for timing,
+  // which must share nothing with other processes.
   bool forked = false;
   // Of all together. Of the memory each has its even share: ranks do the same work.
   std::chrono::seconds timeout{0};   // 0: none
@@ -64,9 +64,9 @@ struct GroupReport {
   std::optional<double> other_busy_cores;  // that processes of others kept busy meanwhile
 };
 
-// Who hears of a group at work: its progress is that of rank 0. `tick` comes every few
-// milliseconds, progress or not; `warn` of what went wrong beside the case itself, after the group
-// has ended.
+// The listener of a running group; its progress is that of rank 0. `tick` is called every few
+// milliseconds, with or without progress. `warn` is called after the group has ended, with problems
+// other than the case's own.
 struct Listener {
   std::function<void(const records::Progress&)> progress = [](const records::Progress&) {};
   std::function<void()> tick = [] {};

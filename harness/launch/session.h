@@ -15,7 +15,7 @@
 
 namespace peakbench::launch {
 
-// Who is told while a run goes on.
+// The listener of a run.
 
 class RunListener {
  public:
@@ -27,8 +27,8 @@ class RunListener {
   virtual void tick() {}  // every few milliseconds
   virtual void worker_ended(std::size_t /*place*/) {}
   virtual void warning(const std::string&) {}  // see Listener::warn
-  // Of a run on the machines of a scheduler: what was submitted; how its tasks stand, which may be
-  // said again unchanged.
+  // For a run on a scheduler's machines: submissions, and states of its tasks, which may be
+  // repeated unchanged.
   virtual void note(const std::string&) {}
   virtual void tasks_state(const std::string&) {}
   // In the order of their places, and when run.json holds it. A case that failed or is not to be
@@ -36,30 +36,29 @@ class RunListener {
   virtual void case_ended(std::size_t place, const records::CaseResult& result) = 0;
 };
 
-// The record that a run begins with: a new one, or that of the folder's run to be continued.
+// The initial record of a run: a new one, or the record in the folder that is to be continued.
 
 class RunFolder;
 
 struct OpenOptions {
   bool resume = false;       // keep the cases that the folder's run has ended
   bool overwrite = false;    // delete the folder's run first
-  bool is_resumable = true;  // whoever asks has --resume
+  bool is_resumable = true;  // the user can pass --resume
   std::vector<std::string> command;
 };
 
-// Throws ConfigError when the folder holds a run (without resume and overwrite), another run than
-// this plan's (with resume), or files of somebody else's; RunFileError when its run.json cannot be
-// read.
+// Throws ConfigError if the folder contains a run (without resume and overwrite), a run of another
+// plan (with resume), or other files. Throws RunFileError if its run.json cannot be read.
 records::Run open_run(const planning::Plan& plan, const RunFolder& folder,
                       const OpenOptions& options);
 
-// A run from its plan to its run.json: the order of workers. How it begins is above, what is
-// kept of it in run_book.h.
+// A run from its plan to its run.json: the order of workers. Its beginning is above, its record in
+// run_book.h.
 //
-// Cases that are compared (a group: equal but for the stack) have their memory workers first, then
-// take turns at being timed, round after round (rounds.h). One worker at a time, but for memory
-// workers, where that is asked for: of these several on emulated cards, and one on each of several
-// real cards. Nothing is timed beside them.
+// Cases that are compared (a group: equal but for the stack) run their memory workers first, then
+// they are timed in turn, round after round (rounds.h). Only one worker runs at a time, except
+// memory workers on request: several on emulated cards, and one on each of several real cards.
+// Timing never runs in parallel with anything.
 
 class RunFolder;
 

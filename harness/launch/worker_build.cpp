@@ -97,7 +97,8 @@ std::string problem_of_disk(const fs::path& cache) {
   constexpr std::uintmax_t kGiB = std::uintmax_t{1} << 30;
   if (error || space.available >= kBuildDiskGiB * kGiB) return "";
   return fmt::format(
-      "{:.1f} GiB are free in {}, and the build takes up to {}; make room, or set XDG_CACHE_HOME "
+      "{:.1f} GiB are free in {}, and the build takes up to {}; free some space, or set "
+      "XDG_CACHE_HOME "
       "to "
       "a folder on another disk",
       static_cast<double>(space.available) / static_cast<double>(kGiB), there.string(),
@@ -281,8 +282,7 @@ class Build {
     if (!made.problem.empty() || !serves(made.stamp, order_.torch))
       throw ConfigError(fmt::format(
           "what was built is no worker for PyTorch {}: {}. Are {} the sources of this Peakbench? "
-          "All "
-          "that was said is in {}",
+          "Its output is in {}",
           order_.torch.version,
           made.problem.empty() ? "it is for " + made.stamp.libtorch_version : made.problem,
           order_.sources.string(), log_));

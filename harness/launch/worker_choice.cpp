@@ -193,16 +193,15 @@ std::string why_not_this_build(const Candidate& near, const std::string& version
   const auto built_with = near.worker->stamp.libtorch_version, release = release_of(version);
   if (is_own(near))
     return fmt::format(
-        "that build of PyTorch is not here, {} is. The worker beside the program loads that one "
-        "alone: take it with --torch {}, or compile one for yours with `peakbench workers build`.",
+        "that build of PyTorch is not installed, {} is. The worker next to the program only loads "
+        "that one. Use --torch {}, or compile a worker for yours with `peakbench workers build`.",
         near.torch->version, release);
   const auto serves = fmt::format(
       "The worker for {} serves any build of the release: install that one", built_with);
   if (!near.torch)
-    return fmt::format("that build of PyTorch is not here: {}. {}.", environment, serves);
-  return fmt::format(
-      "that build of PyTorch is not here, {} in {} is. {}, or take what is here with --torch {}.",
-      near.torch->version, near.torch->folder.string(), serves, release);
+    return fmt::format("that build of PyTorch is not installed: {}. {}.", environment, serves);
+  return fmt::format("that build of PyTorch is not installed, {} in {} is. {}, or use --torch {}.",
+                     near.torch->version, near.torch->folder.string(), serves, release);
 }
 
 std::string why_not_as_wished(const std::vector<Candidate>& all, const Wish& wish,

@@ -16,7 +16,7 @@ namespace peakbench::launch {
 // The PyTorch of the environment that we are in, and whether a worker can load it.
 
 struct TorchFound {
-  std::string python = {};            // that was asked; empty: there is none
+  std::string python = {};            // that was asked; empty: no Python
   std::filesystem::path folder = {};  // of its package `torch`; empty: it has none
   // One that a worker can be chosen or built for.
   std::optional<pytorch::TorchInUse> torch = {};
@@ -27,8 +27,8 @@ struct TorchFound {
 // Python, for 20 s at most.
 TorchFound torch_of_environment();
 
-// That Python, or the one that Peakbench was installed for. Empty: there is none. Throws
-// ConfigError where a variable names a program that is not there.
+// That Python, or the one that Peakbench was installed for. Empty: none. Throws ConfigError if a
+// variable names a program that does not exist.
 std::filesystem::path python_of_environment();
 
 // The package in this folder. Problems: it cannot be read, its LibTorch is missing, is for another
@@ -37,8 +37,8 @@ TorchFound torch_found_in(const std::filesystem::path& folder);
 
 // Which worker serves, by the PyTorch that was asked for or that is there.
 
-// A version somebody typed, or the start of one: 2.15, 2.15.0, 2.15.0+cu132; or the newest there
-// is. Empty: none, the environment's PyTorch decides.
+// A version from the user, or its beginning (2.15, 2.15.0, 2.15.0+cu132), or the newest installed
+// one. Empty: the environment's PyTorch decides.
 inline constexpr const char* kNewest = "newest";
 struct Wish {
   std::string version;
@@ -60,8 +60,8 @@ struct Candidate {
   std::optional<pytorch::TorchInUse> torch;
 };
 
-// `own`: PyTorchs that a worker may load beside the environment's: the one that it was built with,
-// and the one beside the installation (WorkerFolder -> folders of packages).
+// `own`: other PyTorchs that a worker may load than the environment's. They are the one that it was
+// built with, and the one next to the installation (WorkerFolder -> folders of packages).
 using TorchFolders = std::function<std::vector<std::filesystem::path>(const WorkerFolder&)>;
 std::vector<Candidate> candidates(const std::vector<WorkerFolder>& workers,
                                   const TorchFound& environment, const TorchFolders& own);
@@ -84,11 +84,11 @@ std::string about(const TorchFound& environment);
 
 planning::Worker worker_of(const Candidate& chosen);
 
-// The worker of a folder that somebody named. Throws ConfigError where it is of no use. Where its
-// PyTorch is not known, it finds the one that it was built with by itself.
+// The worker in a folder from the user. Throws ConfigError if it cannot be used. If its PyTorch is
+// unknown, it loads the one that it was built with.
 planning::Worker worker_in(const std::filesystem::path& folder, const std::string& peakbench);
 
-// Of a worker's folder, an installation or a build folder. Throws ConfigError where it is none.
+// From a worker's folder, an installation or a build folder. Throws ConfigError for any other.
 planning::Worker worker_in_build(const std::filesystem::path& folder, const std::string& peakbench);
 
 }  // namespace peakbench::launch

@@ -103,8 +103,7 @@ process::Environment to_find_libtorch(const planning::Worker& worker) {
   const auto folder = (fs::path(worker.torch.folder) / "lib").string();
   if (folder.find_first_of(":;") != std::string::npos)
     throw ConfigError(fmt::format(
-        "{}: the dynamic loader cannot be told of a folder with ':' or ';' in its name; rename it",
-        folder));
+        "{}: the dynamic loader accepts no folder with ':' or ';' in its name; rename it", folder));
   const char* before = std::getenv("LD_LIBRARY_PATH");
   return {{"LD_LIBRARY_PATH", folder + (before && *before ? std::string(":") + before : "")},
           {planning::kLibtorchVariable, planning::libtorch_text(worker)}};

@@ -12,7 +12,7 @@ namespace peakbench::launch {
 
 // What the LibTorch that a worker loads means for devices.
 
-// The stand-ins as it meets them. Throws ConfigError where they are not installed.
+// The stub libraries for this worker. Throws ConfigError if they are not installed.
 emulator::Installation installation_for(const planning::Worker& worker);
 
 // Why no case runs on a device with it, though the device may be there; empty where one can.
@@ -25,7 +25,7 @@ std::string why_not_with(const planning::Worker& worker, const records::Device& 
 // one that is alone. `port`: where they meet.
 process::Environment rank_environment(std::size_t rank, std::size_t ranks, int port);
 
-// Of this machine, and nobody's at the moment. Throws HostError.
+// A port of this machine that is free at the moment. Throws HostError.
 int free_port();
 
 // What the environment of a worker must hold for its device, decided before the process starts.
@@ -37,11 +37,11 @@ struct Emulated {
   std::string assume = {};  // planning::Request
 };
 
-// Variables to add, for the worker that runs there: where the LibTorch is that it is to load, if it
-// would not find that by itself; no others for the CPU and real cards. An emulated card's stand-in
-// libraries must be there before LibTorch is loaded, so they come from here. Throws ConfigError for
-// an emulated card that is unknown (the nearest named), has no sensible memory, or that this
-// LibTorch has no code for.
+// Variables for a worker on this device: the folder of its LibTorch, if it would not find that by
+// itself. For the CPU and real cards there are no others. An emulated card's stub libraries must be
+// loaded before LibTorch, so their variables are here, too. Throws ConfigError for an emulated card
+// that is unknown (names the nearest), has an invalid memory size, or is not supported by this
+// LibTorch.
 process::Environment environment_for(const records::Device& device, const planning::Worker& worker,
                                      const Emulated& how = {});
 

@@ -51,7 +51,7 @@ void check_parts(const fs::path& folder) {
   for (const char* part :
        {"bin/peakbench-worker", "lib/libpeakbench_sdk.so", "lib/peakbench/plugins"})
     if (!files::is_there((folder / part).string()))
-      throw ConfigError(fmt::format("it is not whole: {} is missing", part));
+      throw ConfigError(fmt::format("it is incomplete: {} is missing", part));
   if (access((folder / "bin/peakbench-worker").c_str(), X_OK) != 0)
     throw ConfigError(
         fmt::format("bin/peakbench-worker cannot be started: {}", std::strerror(errno)));

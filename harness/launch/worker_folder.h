@@ -8,8 +8,8 @@
 
 namespace peakbench::launch {
 
-// The folders that workers lie in, one for each build of PyTorch: what they say of themselves in
-// worker.json, and why one is of no use.
+// The folders of workers, one for each build of PyTorch: their worker.json, and why a worker cannot
+// be used.
 
 inline constexpr const char* kWorkerFile = "worker.json";
 inline constexpr const char* kCacheKind = "workers";  // host/compiled_library.h
@@ -17,7 +17,7 @@ inline constexpr const char* kCacheKind = "workers";  // host/compiled_library.h
 struct WorkerFolder {
   std::filesystem::path folder;  // .../torch-2.11.0+cu130
   planning::Stamp stamp;
-  std::filesystem::path torch;  // that it was built with; empty: not said
+  std::filesystem::path torch;  // that it was built with; empty: unknown
   bool in_cache = false;        // made by `peakbench workers build`
   std::string problem;          // why it is never chosen; empty: it can be
 };
@@ -31,8 +31,8 @@ WorkerFolder read_worker_folder(const std::filesystem::path& folder, const std::
 // The same of one in the user's cache: all of it must be the user's own, and no other's to write.
 WorkerFolder read_cached_worker(const std::filesystem::path& folder, const std::string& peakbench);
 
-// In name order: those of the installation (`carried`, a folder that need not be there), then
-// those of the user's cache.
+// Sorted by name: those bundled with the installation (`carried`, a folder that may be missing),
+// then those in the user's cache.
 std::vector<WorkerFolder> list_workers(const std::filesystem::path& carried,
                                        const std::string& peakbench);
 
@@ -42,7 +42,7 @@ std::vector<WorkerFolder> list_workers(const std::filesystem::path& carried,
 // one that is a part of the installation.
 const WorkerFolder& to_be_removed(const std::vector<WorkerFolder>& all, const std::string& version);
 
-// With its log. Whole or not at all, as far as others see. Throws HostError where it cannot be.
+// Removes it with its log, atomically for other processes. Throws HostError on failure.
 void remove_worker(const WorkerFolder& worker);
 
 }  // namespace peakbench::launch

@@ -17,8 +17,8 @@ namespace peakbench::launch {
 // Writes the job for the worker to read, in place of what an earlier one left. Throws HostError.
 void write_job(const WorkerOrder& order);
 
-// `spec`: its limits. The process ends where `cancelled`, which is asked every few milliseconds,
-// says so. `server`: that is to fork it; null: it is started afresh.
+// `spec`: its limits. Ends the process when `cancelled`, asked every few milliseconds, returns
+// true. `server`: forks it; null: it is started afresh.
 Evidence run_worker_process(const WorkerOrder& order, const process::ProcessSpec& spec,
                             process::ForkServer* server,
                             const std::function<void(const records::Progress&)>& progress,
@@ -28,7 +28,7 @@ Evidence run_worker_process(const WorkerOrder& order, const process::ProcessSpec
 
 struct WorkerSaid {
   std::string text;  // all that it printed
-  std::string end;   // for people: its last lines, or why it could not be started
+  std::string end;   // a message: its last lines, or why it could not be started
   std::int64_t wall_ns = 0;
 };
 
@@ -38,14 +38,14 @@ WorkerSaid ask_worker(const std::string& worker, const std::vector<std::string>&
 
 // A worker under a debugger, in the place of the program that was asked for it.
 
-// The order for a job that a run has left, with its results in `folder` and no other case to be
-// held against, for this worker. Throws ConfigError: no such file, no job.
+// The order for a job that a run has left, for this worker. Its results go to `folder`, and it is
+// not compared with another case. Throws ConfigError: no such file, no job.
 WorkerOrder order_from_file(const std::string& job_path, const std::string& folder,
                             const planning::Worker& worker);
 
-// What is run: gdb or lldb (a program of any other name is spoken to as gdb is), told the worker,
-// its job and the variables that the launcher gives it; these are the worker's alone. `more`: for
-// the debugger, before that.
+// The command of gdb or lldb (unknown debuggers get gdb's arguments) for the worker, its job and
+// the variables from the launcher, which only the worker gets. `more`: arguments for the debugger,
+// inserted before these.
 std::vector<std::string> debugger_command(const std::string& debugger,
                                           const std::vector<std::string>& more,
                                           const WorkerOrder& order);

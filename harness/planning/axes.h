@@ -36,8 +36,8 @@ class Resolver {
   // `section` and `text` find the place in Request::where ("models/vit-l-16").
   Choice model(const std::string& section, const std::string& text) const;
   Stack stack(const std::string& section, const std::string& text) const;
-  // Of another axis; several for the device `auto`, none for another build's release or name.
-  // Messages about an integer name it by its section, or by the axis where there is none.
+  // Values of another axis: several for the device `auto`, none for another build's release or
+  // name. Messages about an integer name it by its section, or by the axis without one.
   Values values(const records::AxisRow& row, const std::string& section,
                 const std::string& text) const;
 
@@ -57,7 +57,7 @@ class Resolver {
   const records::Setting here_;  // the build's values
 };
 
-// Whose values are those of the builds that run the cases.
+// Axes whose values come from the builds that run the cases.
 inline bool is_of_build(records::Axis axis) {
   return axis == records::Axis::kTorch || axis == records::Axis::kBuild;
 }
@@ -81,9 +81,9 @@ auto at_place(const std::map<std::string, std::string>& places, const std::strin
 
 // Excludes and includes of a suite.
 
-// Leaves out the cases that agree with every field it has. A model or a stack agrees when its ids
-// are the same and it has the options that the rule names, whatever others it has; with `*` a text
-// is a pattern of the case id's part.
+// Leaves out the cases that match every field. A model or a stack matches if its ids are equal and
+// it has the options that the rule names; it may have others. With `*`, a text is a pattern of that
+// part of the case id.
 class Exclude {
  public:
   // Throws ConfigError at the rule's place for names that nothing offers.
@@ -100,8 +100,7 @@ class Exclude {
   std::map<const records::AxisRow*, Values> values_;  // one of them
 };
 
-// The axes of an include: those of the suite, with the rule's values in the place of the whole
-// list.
+// The axes of an include: the suite's, with the lists in the rule replaced by its values.
 Axes include_axes(const Rule& rule, const Resolver& resolver, const Axes& suite);
 
 }  // namespace peakbench::planning

@@ -34,13 +34,13 @@ class Catalogue {
   // `found` must outlive this.
   explicit Catalogue(const planning::Found& found);
 
-  // By its id, or by how people write that or an alias of it (spelling() in base/nearest.h), where
-  // that is one offer alone. Throws ConfigError with the nearest id.
+  // By its id, or by another spelling of it or of an alias (spelling() in base/nearest.h), if that
+  // is unique. Throws ConfigError with the nearest id.
   const Offer& find(planning::Kind kind, const std::string& name) const;
 
-  // The options typed go before those of the suite's table for its id, these before the defaults.
-  // Throws ConfigError: unknown id or option (nearest named), a value of another type or out of
-  // range (what is expected).
+  // Typed options come before the suite's table for its id, and that comes before the defaults.
+  // Throws ConfigError: unknown id or option (names the nearest), a value of another type or out of
+  // range (names what is expected).
   Choice choose(planning::Kind kind, const TypedSelection& typed, const OptionTables& tables) const;
 
   // One option's value, or ConfigError.
@@ -53,7 +53,7 @@ class Catalogue {
 
 const char* to_string(planning::Kind kind);  // model, strategy
 
-// All of its options, each as its manifest has it where nobody chose.
+// All of its options, with the defaults of its manifest.
 nlohmann::json default_options(const planning::Entry& entry);
 
 }  // namespace peakbench::planning

@@ -20,12 +20,12 @@ bool is_device(const std::string& id);
 // Throws ConfigError with the nearest name, or what was expected.
 nlohmann::json device_option_value(const std::string& name, const std::string& text);
 
-// From a normal device to those that it stands for (`auto`: those of this machine), or ConfigError
-// for one that cannot be had. Is also asked about what is no device's name, to refuse it knowing
-// the cards there are. Without one, `auto` is `cpu` and the others stand for themselves.
+// Replaces a normal device by the real ones (`auto`: those of this machine), or throws ConfigError
+// for one that is not available. Also called with unknown device names, to refuse them with the
+// list of cards. Without a hook, `auto` is `cpu`, and others stay as they are.
 using DeviceHook = std::function<std::vector<std::string>(const std::string& device)>;
 
-// Settings of the caching allocator of PyTorch's CUDA half, as people type them, in one form.
+// Settings of the caching allocator of PyTorch's CUDA half, normalized.
 
 // As PYTORCH_CUDA_ALLOC_CONF has them, `KEY:VALUE,KEY:VALUE`, or with `=` and on/off; empty or
 // `default`: PyTorch's own. Returned as PyTorch reads it, keys in order and none that says what is

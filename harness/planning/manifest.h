@@ -34,20 +34,20 @@ struct Conflict {
   std::string id, reason;  // the reason as a sentence
 };
 
-// Parts of which a model has no linear layer of its own.
+// Parts for which a model has no separate linear layer.
 struct MissingLinears {
   std::vector<std::string> parts;
   std::string reason;  // as a sentence
 };
 
-// After how many steps the memory of a strategy has been seen whole: the value of an integer
-// option, where one is named, and so many more.
+// Number of steps until a strategy's memory has reached all of its maxima: the value of an integer
+// option, if one is named, plus a number.
 struct Period {
   std::string option;
   std::int64_t steps = 1;  // without an option: all of them
 };
 
-// What a strategy makes of the four things that memory is for, in words; empty: nothing.
+// A strategy's effect on four kinds of memory, in words; empty: none.
 struct Cost {
   std::string parameters, gradients, optimizer_state, activations;
 };
@@ -55,7 +55,7 @@ struct Cost {
 // One id that a library offers.
 struct Entry {
   std::string id, title, summary, source_url;
-  std::vector<std::string> aliases;  // other names by which people ask for it
+  std::vector<std::string> aliases;  // other names that users may type
   std::vector<Option> options;
 
   // Strategies.
@@ -78,18 +78,19 @@ struct Entry {
   std::string family;
   std::vector<std::string>
       facts;  // "blocks", "linear_layers", "tied_embeddings", "packed_attention", ...
-  std::vector<std::string> linears;  // parts of linears(): "q_proj", "mlp", ...; empty: not said
+  std::vector<std::string> linears;  // parts of linears(): "q_proj", "mlp", ...; empty: not
+                                     // declared
   std::vector<MissingLinears> missing_linears;
   bool has_sequence = false;
   std::int64_t default_sequence_length = 0;
   std::int64_t parameters = 0;  // with default options
-  // What the loss of a batch is made of, which decides whether parts of it add up to it: per_sample
+  // How the loss of a batch is composed, which decides whether parts of it add up to it: per_sample
   // | per_token (a mean over the labels that count) | whole_batch.
   std::string loss = "per_sample";
 };
 
-// Steps until the strategy's memory has been seen whole, with these options (all of them); 1 where
-// its manifest does not say.
+// Steps until the strategy's memory has reached all of its maxima, with these options (all of
+// them); 1 if its manifest does not declare it.
 std::int64_t period_of(const Entry& strategy, const nlohmann::json& options);
 
 // How a library was built. Every field of a plugin's must equal its worker's.

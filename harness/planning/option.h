@@ -38,7 +38,7 @@ std::string to_string(OptionType type);
 
 // One option of a manifest's entry.
 
-// Whatever is wrong with it goes to `problems`; the option is then not whole.
+// Mistakes go to `problems`; the option is then incomplete.
 Option read_option(const Fields& fields, Problems& problems);
 
 }  // namespace peakbench::planning

@@ -401,9 +401,8 @@ class Planner {
                       row.is_integer ? fmt::format("; known: {}", fmt::join(texts, ", "))
                                      : suggestion(bare, {texts.begin(), texts.end()})));
     }
-    throw ConfigError(fmt::format(
-        "{}: this exclude leaves out nothing: no case agrees with all of it; take it out",
-        rule.where.begin()->second));
+    throw ConfigError(
+        fmt::format("{}: this exclude matches no case; remove it", rule.where.begin()->second));
   }
 
   void check_tables(const char* section, planning::Kind kind,

@@ -41,13 +41,13 @@ Lists default_lists();
 // What was asked.
 struct Request {
   std::string title, suite_file;
-  // The suite's folders of plugins, found from its file; for whoever looks for plugins.
+  // Folders of plugins that the suite names, relative to its file.
   std::vector<planning::Folder> plugins;
   Lists lists = default_lists();  // they multiply
   std::map<std::string, std::map<std::string, std::string>> model_options,
       strategy_options;  // suite tables: by id
   std::vector<Rule> excludes, includes;
-  std::vector<Program> programs;  // beside the cases that the lists make
+  std::vector<Program> programs;  // in addition to the lists' cases
   std::vector<records::Published> published;
   std::map<std::string, std::string> device_options;
   // The suite's table `gate`, checked; nullopt where it has none.
@@ -69,15 +69,15 @@ struct Request {
   std::vector<std::string> checked_promises;
   // By what was typed: then rules of the suite may match nothing.
   bool is_narrowed = false;
-  // Where a text stands in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
-  // ones have none.
+  // Location of a text in the suite, for messages: "models/vit-l-16" -> "FILE:LINE:COLUMN". Typed
+  // texts have none.
   std::map<std::string, std::string> where;
 };
 
 // A suite's TOML. Errors carry file, line and column; unknown keys the nearest valid one.
 // docs/reference/suites.md lists the keys. A regular file: a pipe is refused.
 Request read_suite(const std::string& path);
-// The same from its text; `path` is for messages, and the title where there is none.
+// The same from the text. `path` is used in messages, and as the title if there is none.
 Request suite_from_text(const std::string& text, const std::string& path);
 const std::vector<std::string>& suite_keys();
 
@@ -94,8 +94,8 @@ struct PlannedCase {
   std::string warning;
   records::PluginUse model;
   std::vector<records::PluginUse> strategies;  // `baseline` first
-  // What is held against the reference (stack.h), and the stack of that, as in a case id: its own,
-  // where the case is a reference; the run may lack such a case.
+  // `promise`: what is compared with the reference (stack.h). `reference`: the reference's stack as
+  // in a case id, or its own if the case is a reference. The run may lack that case.
   records::Equivalence promise;
   std::vector<records::Selection> reference;
   std::optional<records::ProgramCommand> program;  // of a program's case, which has none of these
@@ -122,16 +122,21 @@ struct Plan {
   std::vector<PlannedCase> cases;
 };
 
-// Cases in the order model, device, dtype, batch size, sequence length, allocator, stack; then the
-// suite's includes, then its programs; each once. On an emulated card, where a case takes a second,
-// then those that are missing to say what each part of a stack saves: no part, each part alone, all
-// parts but one; excluded ones stay excluded. Throws ConfigError for unknown names (nearest
-// suggested), options out of range, a strategy twice in a stack, no case at all, and an exclude, a
-// table of options or a published figure of a suite that no case agrees with, unless it is
-// narrowed. `devices` says what a device stands for and refuses those that cannot be had
-// (planning/device.h).
+// Makes the cases, each once, in this order:
 //
-// With several builds, each case by each of them, beside each other.
+// 1. by model, device, dtype, batch size, sequence length, allocator, stack;
+// 2. the suite's includes;
+// 3. the suite's programs;
+// 4. on an emulated card, where a case takes a second: the missing cases that show what each part
+//    of a stack saves. That is no part, each part alone, and all parts but one. Excluded cases stay
+//    excluded.
+//
+// With several builds, each case is made for each of them, next to each other.
+//
+// Throws ConfigError: unknown names (suggests the nearest), options out of range, a strategy twice
+// in a stack, no case at all. Also for an exclude, a table of options or a published figure of a
+// suite that matches no case, unless the request is narrowed. `devices` resolves devices and
+// refuses those that are not available (planning/device.h).
 Plan make_plan(const Request& request, std::span<const Build> builds);
 // With one.
 Plan make_plan(const Request& request, const planning::Found& plugins,

@@ -27,7 +27,7 @@ struct PythonCase {
   std::vector<records::PluginUse> stack;
   std::int64_t batch_size = records::kUnknownBatch;  // that: the model takes none
   records::Equivalence promise;
-  std::vector<records::Selection> reference;  // the stack that it is held against
+  std::vector<records::Selection> reference;  // the stack that it is compared with
 };
 
 // What is run by `python3 -m peakbench.bench` (python/peakbench/bench.py).
@@ -54,8 +54,8 @@ struct Program {
   std::optional<PythonFunctions> python;               // then it has no command and no axes
 };
 
-// `{batch}` in a text; `{{` and `}}` are braces. Throws ConfigError that shows the text: a brace
-// that stands alone, or braces around what is no axis's name.
+// `{batch}` in a text; `{{` and `}}` are braces. Throws ConfigError with the text: a single brace,
+// or braces around a name that is no axis.
 std::vector<std::string> placeholders_in(const std::string& text);
 // With a value in the place of each; every placeholder has one.
 std::string filled(const std::string& text, const std::map<std::string, std::string>& values);
@@ -81,9 +81,11 @@ std::string devices_section(const Program& program);
 // Every combination of the axes' values, the last axis's changing quickest.
 std::vector<ProgramCase> cases_of(const Program& program);
 
-// Throws ConfigError where its command's first word names no file below its folder, or no program
-// on PATH (one with a PATH of its own is not looked for), or where the script that a Python, a
-// launcher or a shell is given is not there.
+// Throws ConfigError if one of these is missing:
+//
+// - its command's first word, as a file below its folder or as a program on PATH (not checked if
+//   the program has its own PATH);
+// - the script for a Python, a launcher or a shell.
 void check_is_there(const Program& program, const ProgramCase& one);
 
 }  // namespace peakbench::planning

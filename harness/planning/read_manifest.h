@@ -19,8 +19,8 @@ struct Manifest {
 // Everything that is wrong goes to `problems`, each as "POINTER: what is wrong".
 Manifest read_manifest(const Fields& fields, Problems& problems);
 
-// JSON in which no object has a key twice (a parser would keep the last without a word) and every
-// number is one; otherwise null, and what is wrong, with line and column, goes to `problems`.
+// JSON without duplicate keys in an object (a parser would silently keep the last) and with valid
+// numbers. Otherwise null, and `problems` gets the mistakes with line and column.
 nlohmann::json parse_manifest(const std::string& text, Problems& problems);
 
 // All that is wrong with the text of a plugin.json; empty: nothing.

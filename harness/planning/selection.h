@@ -8,10 +8,10 @@
 
 namespace peakbench::planning {
 
-// The grammar NAME,key=value,... and stacks NAME,...+NAME,... as people type them. No manifest is
-// looked at.
+// The grammar NAME,key=value,... and stacks NAME,...+NAME,... as users type them. Manifests are not
+// read.
 //
-// A value may stand in double quotes to hold ',' or '+': weights="/models/a,b.safetensors".
+// Double quotes around a value allow ',' and '+': weights="/models/a,b.safetensors".
 
 struct TypedSelection {
   std::string id;

@@ -86,7 +86,7 @@ std::string missing_for(const planning::Entry& entry, const std::vector<Choice>&
       return &entry_of(choice) != &entry && holds(entry_of(choice).slots, slot);
     };
     if (std::ranges::none_of(choices, takes))
-      return fmt::format("{} needs a strategy that takes the slot {} beside it", entry.id, slot);
+      return fmt::format("{} needs another strategy that takes the slot {}", entry.id, slot);
   }
   return "";
 }

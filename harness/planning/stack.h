@@ -34,7 +34,8 @@ std::string conflict_in(const Stack& stack);
 // What the strategies need and the model lacks; empty where it lacks nothing.
 std::string lack_of(const planning::Entry& model, const Stack& stack);
 
-// Which part's memory is not seen whole in so many steps, in a sentence; empty where all is.
+// A sentence that names a part whose memory cannot reach all of its maxima in this many steps; else
+// empty.
 std::string unseen_memory(const Stack& stack, std::int64_t steps);
 
 // What a stack's training is compared with: the stack of its baseline and of the parts that solve a

@@ -211,8 +211,8 @@ std::vector<Program> read_programs(const SuiteTable& suite, const std::string& s
   suite.each_in_list(kPrograms, [&](const SuiteTable& table) {
     auto program = ProgramReader(table, suite_file).read(places);
     if (std::ranges::count(programs, program.name, &Program::name) != 0)
-      table.fail("name", fmt::format("there are two programs \"{}\"; cases are told apart by it",
-                                     program.name));
+      table.fail("name",
+                 fmt::format("two programs are called \"{}\"; names must be unique", program.name));
     programs.push_back(std::move(program));
   });
   if (suite.has(kPrograms) && programs.empty()) suite.fail(kPrograms, "the list is empty");

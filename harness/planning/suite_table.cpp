@@ -246,7 +246,7 @@ std::map<std::string, Placed> SuiteTable::scalars() const {
     const auto text = scalar_text(node);
     if (node.is_table()) {
       throw ConfigError(
-          fmt::format("{}: {}: expected a value, got a table; an id with a dot stands in quotes",
+          fmt::format("{}: {}: expected a value, got a table; put an id with a dot in quotes",
                       place(node), name));
     }
     if (!text) wrong_type(node, name, "a string, a number, true or false");

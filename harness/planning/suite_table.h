@@ -20,9 +20,9 @@ namespace peakbench::planning {
 
 inline constexpr int kMostKeyParts = 32;  // model_options."qwen2.5-0.5b".layers has three
 
-// The line (from 1) of the first dotted key, in a table's head or before a value, of more than
-// kMostKeyParts parts. Each part is a table in a table: the parser has no limit for these, and a
-// hundred thousand of them would take its whole stack.
+// The line (from 1) of the first dotted key with more than kMostKeyParts parts, in a table's head
+// or before a value. Each part is a table in a table. The parser has no limit for these, and a
+// hundred thousand of them would use up its stack.
 std::optional<std::size_t> line_of_endless_key(std::string_view text);
 
 // Typed reading of a TOML table. Every error carries file, line and column.
@@ -41,7 +41,7 @@ class SuiteTable {
  public:
   SuiteTable(const toml::table& table, const std::string& file) : table_(table), file_(file) {}
 
-  // Throws ConfigError at the first key that is none of these, with the nearest one.
+  // Throws ConfigError at the first unknown key, with the nearest known one.
   void only(const std::vector<std::string>& known) const;
 
   bool has(const std::string& key) const { return table_.contains(key); }

@@ -32,12 +32,13 @@ const std::vector<std::string>& losses();
 bool updates_in_backward(const Entry& strategy);
 bool needs_all_gradients(const Entry& strategy);
 
-// Ids and names are typed in NAME,key=value and joined with '+', so they hold none of these
-// characters: small letters, digits and those of `also`, a letter or a digit first, 64 at most.
+// Ids and names are written as NAME,key=value and joined with '+', so they may not contain these
+// characters. Allowed: lower-case letters, digits and those of `also`; a letter or a digit first;
+// 64 at most.
 bool is_name(const std::string& text, const char* also);
 inline constexpr const char* kIdAlso = "._-";
 
-// Everything that is wrong with a manifest: an author is told of all mistakes at once.
+// All mistakes of a manifest, to be reported to its author at once.
 
 class Problems {
  public:
@@ -56,7 +57,7 @@ class Problems {
 
   void add(std::string text) { texts_.push_back(std::move(text)); }
 
-  // Each key that is none of these, with the nearest one.
+  // Reports each unknown key, with the nearest known one.
   void check_keys(const Fields& fields, const std::vector<std::string>& known);
 
   bool empty() const { return texts_.empty(); }
@@ -81,7 +82,7 @@ std::vector<std::string> read_names(
     const Fields& fields, const std::string& key,
     const std::function<void(const std::string& name, const std::string& pointer)>& check);
 
-// The same, of facts of models, each known or somebody's own.
+// The same for facts about models: known ones, or those with an author's prefix.
 std::vector<std::string> read_facts(const Fields& fields, const std::string& key);
 
 }  // namespace peakbench::planning

@@ -48,7 +48,8 @@ inline bool is_start_of(const std::string& typed, const std::string& version) {
          version[typed.size()] == '+';
 }
 
-// How a worker is told which LibTorch the record says that it loads: 2.11.0+cu130 REVISION 13.0.
+// The variable with the LibTorch that the worker should load, as in the record: 2.11.0+cu130
+// REVISION 13.0.
 inline constexpr const char* kLibtorchVariable = "PEAKBENCH_WORKER_LIBTORCH";
 inline std::string libtorch_text(const Worker& worker) {
   return libtorch_version(worker) + " " + worker.stamp.libtorch_git_version + " " +

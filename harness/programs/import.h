@@ -22,17 +22,19 @@ struct RankFiles {
   bool is_sure = false;         // every name says `rank` and a number of its own
 };
 
-// The first of these that holds of all names, in this order: the number behind `rank` (not behind
-// `local_rank`, unless there is no other) is a different one in each; the names differ in one
-// number only, which is not a step's or a time's; else the order of the names, numbers as numbers.
+// Ranks of files, by the first of these rules that fits all names:
+//
+// 1. The number after `rank` is different in each. (After `local_rank` only if there is no other.)
+// 2. The names differ in one number only, which is not that of a step or a time.
+// 3. The order of the names, with numbers compared as numbers.
 RankFiles ranks_of(std::vector<std::string> names);
 
-// Somebody's memory snapshots, made by torch.cuda.memory._dump_snapshot, as a program's run.
+// Imports a user's memory snapshots, made by torch.cuda.memory._dump_snapshot, as a program's run.
 
-// `path`: a snapshot, or a folder of one a rank (`*.pickle`, `*.pkl`), whose ranks their names say
-// (import.h). `name`: of the program; empty: the script's that most stacks begin in, else the
-// file's. `card`: the emulated card that they were made on; empty: a real one. What was inferred or
-// is not known stands in the run's settings.
+// `path`: a snapshot, or a folder with one for each rank (`*.pickle`, `*.pkl`), named by rank
+// (import.h). `name`: of the program; empty: the script in which most stacks begin, else the file.
+// `card`: the emulated card on which they were made; empty: a real one. The run's settings list
+// inferred and unknown facts.
 //
 // Throws ConfigError, one sentence: there is no such file, no snapshot in the folder, no snapshot
 // (read_snapshot()), nothing was allocated, no such card (parse_card()).

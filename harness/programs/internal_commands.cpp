@@ -244,7 +244,7 @@ class CaseWorker {
     if (run.emulation || traced.doubts.empty() || run.status != Status::kOk) return;
     // Without a verdict that says so, a figure would pass for a whole one.
     run.status = Status::kCrashed;
-    run.reason = "its figures are not whole: " + traced.doubts.front().sentence;
+    run.reason = "its figures are incomplete: " + traced.doubts.front().sentence;
   }
 
   records::WorkerResult result_of(const ProgramRun& run) const {

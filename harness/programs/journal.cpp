@@ -513,7 +513,7 @@ Recorded read_journals(const fs::path& folder, const JournalReading& reading) {
       if (!journal.trace.events.empty())
         recorded.journals.push_back(std::move(journal));
       else if (journal.stopped != recording::Stopped::kNot)
-        unread("the disk had no room for its recording");
+        unread("the disk had no space for its recording");
       else
         recorded.any_silent = true;
     } catch (const ConfigError& error) {

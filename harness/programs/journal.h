@@ -34,11 +34,11 @@ struct JournalReading {
   std::optional<std::int64_t> available_bytes = std::nullopt;  // of memory; else the machine's
 };
 
-// Throws ConfigError with the path for a file that is none, is corrupted or is too large to be read
-// in the machine's memory. What it returns, read_trace() would read too, once it is written.
+// Throws ConfigError with the path if the file is invalid, is corrupted, or is too large for the
+// machine's memory. read_trace() would accept the result, once it is written.
 Journal read_journal(const std::filesystem::path& path, const JournalReading& reading);
 
-// How large a journal may become, so that it can be read in so much memory; 0: not known.
+// Maximum size of a journal that can be read in this much memory; 0: unknown.
 std::int64_t most_recorded_bytes(std::int64_t available_bytes);
 
 // What the processes of a program left in a folder.

@@ -21,7 +21,7 @@ namespace peakbench::programs {
 class JournalFile {
  public:
   // Throws ConfigError, a clause without the path ("it is cut short"): no regular file, no header,
-  // no whole records.
+  // no complete record.
   explicit JournalFile(const std::filesystem::path& path);
 
   const recording::Header& header() const { return header_; }
@@ -42,7 +42,7 @@ class JournalFile {
 
 struct Untraced {
   std::int32_t pid = 0;
-  std::int64_t used_bytes = 0;  // at the most, of a card; 0: not known
+  std::int64_t used_bytes = 0;  // maximum, of a card; 0: unknown
   std::string why = "it was forked, or ran Python without its environment";
 };
 
@@ -52,9 +52,9 @@ std::int32_t process_of(const std::filesystem::path& file);
 // "process 4711 used PyTorch and was not traced: ..."
 std::string sentence_of(const Untraced& process);
 
-// Looks every 0.2 s which processes that this one has started have PyTorch loaded and not the
-// tracer: Python without its environment. For programs without an emulated card, which knows its
-// users. Reads /proc; takes no signals.
+// Finds child processes that have loaded PyTorch without the tracer: Python without its
+// environment. Checks every 0.2 s. For programs without an emulated card, which knows its users.
+// Reads /proc; takes no signals.
 class UntracedWatch {
  public:
   explicit UntracedWatch(std::filesystem::path tracer);  // the library

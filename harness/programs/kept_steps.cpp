@@ -17,7 +17,7 @@ using trace::EventKind;
 
 [[noreturn]] void refuse(const std::string& text, const char* why) {
   throw ConfigError(fmt::format(
-      "--steps {}: {}; expected steps as they are told, from 1: 3, 2..4, ..4 or 2..", text, why));
+      "--steps {}: {}; expected steps, counted from 1: 3, 2..4, ..4 or 2..", text, why));
 }
 
 std::int64_t number_of(std::string_view digits, const std::string& text) {

@@ -9,7 +9,7 @@
 
 namespace peakbench::programs {
 
-// As steps are told: the first one is 1. Both ends are in it.
+// Steps as printed: the first one is 1. Both ends are included.
 struct StepRange {
   std::int64_t first = 1;
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
@@ -26,11 +26,13 @@ StepRange step_range(const std::string& text);
 // "steps-2-to-4", as a part of a name.
 std::string part_name(const StepRange& range);
 
-// Leaves out what neither was allocated in one of the steps nor was alive in one, with its end.
-// What stays has the category that it had, and at every event of the steps as much is alive as was;
-// so it is at the failure where the trace ends out of memory, whose step stays as well. Segments
-// stay. Figures are of these steps alone (Trace::counted_steps). False, and nothing is left out,
-// where the program had no such step. Throws TraceError where the trace does not add up.
+// Reduces a trace to some of its steps. Removes allocations that were neither made nor alive in one
+// of them, with their frees. Segments stay. False, without a change, if the program had none of
+// these steps. Throws TraceError for an inconsistent trace.
+//
+// Remaining allocations keep their categories, and the bytes alive at every event of the steps are
+// unchanged. So are those at a failure if the trace ends out of memory, whose step is kept, too.
+// Figures cover only these steps (Trace::counted_steps).
 bool keep_steps(trace::Trace& trace, const StepRange& range);
 
 }  // namespace peakbench::programs

@@ -9,24 +9,24 @@
 
 namespace peakbench::programs {
 
-// From what a program was seen to do to its phases and steps, after the fact. Pure.
+// Determines a program's phases and steps from its recorded calls, afterwards. Pure.
 //
-// A phase lasts until the next thing is seen:
-// - build: until the last parameter or buffer was made before a model is first called;
-// - forward: a model called in training with gradients, and what follows, its loss; one that is not
-//   in training mode too, where a backward runs what it recorded;
-// - backward: a call of autograd's engine, not of one inside an update;
-// - optimizer_step: an optimizer's step, and what comes between backward and it (unscaling,
-//   clipping, reducing). One inside of a backward (a hook that updates) stays backward; what comes
-//   before one that calls the model itself (a closure) is data;
-// - evaluation, generation: a model called otherwise, until the call returns; where it records a
-//   graph that no backward runs, a module's scope says so (trace.h);
+// A phase lasts until the next call that begins one:
+// - build: until the last parameter or buffer was made before the first call of a model;
+// - forward: a model called in training mode with gradients, and what follows, its loss. Also a
+//   model that is not in training mode, if a backward runs the graph that it recorded;
+// - backward: a call of autograd's engine outside of an update;
+// - optimizer_step: an optimizer's step, and everything between backward and it (unscaling,
+//   clipping, reducing). A step inside of a backward (a hook that updates) remains backward.
+//   Everything before a step that calls the model itself (a closure) is data;
+// - evaluation, generation: any other call of a model, until it returns. If it records a graph that
+//   no backward runs, a module's scope marks that (trace.h);
 // - checkpoint: torch.save;
 // - data: everything else.
-// A step is one round of updates: it ends with the last one before an optimizer has its turn again,
-// or, where that one is inside of a backward, with this. Where nothing updates, each backward is a
-// step. What comes after the last round belongs to it, unless
-// it is a forward.
+//
+// A step is one round of updates. It ends with the last update before an optimizer runs again, or
+// with the backward that contains that update. Without updates, each backward is a step. Everything
+// after the last round belongs to it, unless it is a forward.
 
 // Of a mark that a call ends: it recorded a graph.
 inline constexpr std::int32_t kWithGraph = 1;
@@ -43,13 +43,13 @@ struct TimedMark {
 // The events behind which a step ends and another begins.
 std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks);
 
-// The scopes of a trace with so many events; `built`: the event behind the last parameter that was
-// made before a model was called; `ended_well`: the program did not fail, so that what no backward
-// ran until then was for none.
+// The scopes of a trace with this number of events. `built`: the event after the last parameter
+// that was made before the first call of a model. `ended_well`: the program did not fail, so a
+// graph that no backward has run by then was never needed.
 std::vector<trace::ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built,
                                         bool ended_well);
 
-// Which copies of a program are told by their dtypes, as scopes of its trace. Pure.
+// Finds the copies of a program that change dtypes, as scopes of its trace. Pure.
 
 // A copy begins or ends on a thread, before the event of this number.
 struct CopyMark {

@@ -332,8 +332,7 @@ class PickleMachine {
   }
 
   [[noreturn]] void damaged() const {
-    source_.fail(
-        fmt::format("is damaged at byte {}: what stands there is no pickle", source_.position()));
+    source_.fail(fmt::format("is damaged at byte {}: no valid pickle there", source_.position()));
   }
 
   [[noreturn]] void too_large() const {
@@ -369,8 +368,8 @@ class PickleMachine {
   [[noreturn]] void refuse_code(const std::string& name) const {
     constexpr std::size_t kShown = 80;
     source_.fail(fmt::format(
-        "would run code{} where it is unpickled, at byte {}: it is no memory "
-        "snapshot, which is plain data, and nothing of it was run",
+        "would run code{} when it is unpickled, at byte {}. So it is no memory snapshot, which is "
+        "plain data. Nothing was run",
         name.empty() ? "" : " (" + printable(name.substr(0, kShown)) + ")", source_.position()));
   }
 

@@ -9,7 +9,7 @@
 namespace peakbench::programs {
 
 struct PythonToAsk {
-  std::string interpreter;  // empty: there is none
+  std::string interpreter;  // empty: none
   // Our own program, which runs Python on an emulated card where its PyTorch does not load without
   // CUDA's libraries.
   std::string peakbench;
@@ -20,8 +20,8 @@ struct PythonToAsk {
 // Python without PyTorch or without the package peakbench.
 void ask_python(planning::Program& program, const PythonToAsk& whom);
 
-// Why a module of our package of Python gave no answer: in one sentence, with the last line that
-// was said. `asked`: what for.
+// Why a module of our Python package gave no answer: one sentence, with the last line of its
+// output. `asked`: the question.
 std::string why_no_answer(const process::CommandSaid& said, const std::string& interpreter,
                           const std::string& asked);
 

@@ -52,14 +52,15 @@ class Ranges {
 // From the annotations of a snapshot to the ranges, phases and steps of its events. For the
 // module's own use. Pure.
 
-// The events have the times of the annotations' clock. Ranges that PyTorch opens itself are none of
-// the program's. Phases and steps are known where an optimizer's step is annotated:
+// Takes a snapshot's annotations into a trace. Events must have times of the same clock. Ranges
+// that PyTorch opens itself are not the program's. If an optimizer's step is annotated, the
+// annotations give phases and steps:
 //
 //   phase            events
 //   optimizer_step   in a range Optimizer.step#...
 //   build            all others: forward and backward are not annotated
 //
-// A step begins with a range ProfilerStep#..., or, where there is none, behind a round of updates
+// A step begins with a range ProfilerStep#..., or, without these ranges, after a round of updates
 // (programs/phases.h).
 void take_annotations(const std::vector<SnapshotAnnotation>& annotations, trace::Trace& trace);
 

@@ -14,8 +14,8 @@
 
 namespace peakbench::programs {
 
-// A program that ran, with what was recorded of each of its processes, as a folder that `report`,
-// `compare`, `gate` and `history` read: run.json with one case of the kind `program`, and a trace a
+// A program's run and the recordings of its processes, as a folder for `report`, `compare`, `gate`
+// and `history`. It has a run.json with one case of the kind `program`, and a trace for each
 // process.
 
 struct ProgramProcess {
@@ -27,11 +27,11 @@ struct ProgramRun {
   std::string name;                  // the script's: "train.py"; made safe for the case's id
   std::string device;                // cuda:0, cpu, emulated:h100-80gb
   std::vector<std::string> command;  // for the record
-  // What of it is there, where it is not all: "steps-2-to-4". Part of the case's id, so that it is
-  // never compared with the whole.
+  // The part of the program that was traced, if not all: "steps-2-to-4". In the case's id, so that
+  // it is never compared with a complete trace.
   std::string part;
   records::Status status = records::Status::kOk;
-  std::string reason;  // one sentence for people; empty when ok
+  std::string reason;  // one sentence; empty when ok
   std::optional<records::OutOfMemory> out_of_memory;
   std::optional<records::Emulation> emulation;
   std::vector<ProgramProcess> processes;
@@ -48,17 +48,17 @@ enum class Folder {
 // Before the program runs: throws what write_program_run would of the folder.
 void check_folder(const std::filesystem::path& folder, Folder there);
 
-// A case of this program in a run's folder: writes its traces there and gives it as it stands in
-// run.json. Its memory is that of the process with the highest peak. A trace that does not add up
-// has no figures, and the case's reason says why. Two processes of one rank are a
-// std::invalid_argument. Throws as write_program_run() does.
+// Makes a case of this program: writes its traces to a run's folder, and returns the case for
+// run.json. Its memory is taken from the process with the highest peak. With an inconsistent trace
+// it has no figures, and the case's reason explains that. Throws std::invalid_argument for two
+// processes of one rank, and otherwise what write_program_run() does.
 records::CaseResult write_case(const ProgramRun& run, const records::CaseSpec& spec,
                                const std::filesystem::path& folder);
 
-// The folder of a run of this case alone.
+// Writes the folder of a run with only this case.
 //
-// Throws ConfigError: the folder holds a run already, somebody else's `cases`, or cannot be
-// written; HostError: the disk refused.
+// Throws ConfigError if the folder contains a run or other `cases`, or cannot be written. Throws
+// HostError if the disk fails.
 records::CaseResult write_program_run(const ProgramRun& run, const std::filesystem::path& folder,
                                       Folder there = Folder::kNew);
 
@@ -75,13 +75,13 @@ struct EmulatedFile {
   std::vector<trace::LineShare> lines;
 };
 
-// The case is that of the program which `peakbench trace` would make; its memory is that of the
-// process whose PyTorch had the most allocated, and has the peaks and, where the file tells what
-// fills them, the categories at the peak: no bytes asked for, no phases or traces. Without
-// PyTorch's own counts it has no memory.
+// Reads the output of `peakbench emulate --json` as the case that `peakbench trace` of that program
+// would make. Its memory is taken from the process with the most memory allocated by PyTorch. It
+// has the peaks and, if the file contains them, the categories at the peak; but no requested bytes,
+// phases or traces. Without PyTorch's own counts it has no memory.
 //
-// Nullopt: the file is something else, such as a run.json. Throws ConfigError with the path and the
-// field where it is one that cannot be understood.
+// Nullopt: another kind of file, such as a run.json. Throws ConfigError with the path and the field
+// if the file cannot be understood.
 std::optional<EmulatedFile> read_emulated_json(const std::string& path);
 
 }  // namespace peakbench::programs

@@ -252,7 +252,7 @@ class SnapshotReader {
     constexpr std::size_t kIntervals = 16;  // of sizes from 1 MiB to 32 GiB, in their order
     for (std::size_t i = 1; i < divisions.size() && i < 2 * kIntervals; i += 2) {
       const auto count = divisions[i].kind == Kind::kInteger ? divisions[i].number : 0;
-      if (count < 0 || count > kLargestBlock) fail("has a roundup_power2_divisions that is none");
+      if (count < 0 || count > kLargestBlock) fail("has an invalid roundup_power2_divisions");
       snapshot_.divisions.push_back(count);
     }
   }

@@ -10,9 +10,9 @@
 
 namespace peakbench::programs {
 
-// How large the blocks of an allocation history are. A snapshot says of an allocation what was
-// asked for, and of segments where they lie; the block follows from the rules of PyTorch's caching
-// allocator, as its address is known. For the module's own use.
+// Block sizes of an allocation history. A snapshot has the requested sizes of allocations, and the
+// addresses of segments. As addresses are known, the blocks follow from the rules of PyTorch's
+// caching allocator. For the module's own use.
 //
 // Source: c10/cuda/CUDACachingAllocator.cpp: round_size, should_split, try_merge_blocks.
 
@@ -35,7 +35,7 @@ class SnapshotBlocks {
 
   // A block of known size.
   void place(std::uint64_t address, std::int64_t bytes) { blocks_[address] = bytes; }
-  // What the allocator makes of a size that is asked for.
+  // The size that the allocator rounds a request to.
   std::int64_t rounded(std::int64_t requested) const;
   // The size of the block that holds `requested` bytes: what they are rounded up to, or all that is
   // free there where the allocator does not split it. Of an address in no known segment: rounded.

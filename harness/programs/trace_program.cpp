@@ -147,8 +147,8 @@ class Tracing {
     run.status = records::Status::kCrashed;
     run.out_of_memory.reset();
     run.reason =
-        "this machine refused the program memory that the card had (see `ulimit -v`): what it "
-        "takes is not known";
+        "this machine refused the program memory that the card had (see `ulimit -v`), so its peak "
+        "is unknown";
   }
 
   static void add_torch(const pytorch::TorchInUse& torch, nlohmann::json& environment) {

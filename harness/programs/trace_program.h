@@ -44,8 +44,8 @@ struct TracedProgram {
 // be run or traced: no such program or card, a PyTorch that there is no tracer for.
 TracedProgram trace_program(const TraceRequest& request);
 
-// What a program would have needed that ran out of the memory of an emulated card: it is run once
-// more, on a card of the same kind without a limit.
+// Finds the memory that a program would have needed after it ran out of memory on an emulated card.
+// Runs it again, on a card of the same kind without a limit.
 
 struct NeededRequest {
   std::string card;
@@ -55,11 +55,10 @@ struct NeededRequest {
   std::chrono::seconds limit;    // then it is ended
 };
 
-// Only of a run that ended out of memory on an emulated card: of others nothing is done. Fills
-// `needed_bytes` and `needed_allocated_bytes` of the process with the highest peak where the second
-// run came to its end; else `needed_note`, which the run's reason ends with, says how far it came,
-// and what it had needed until then. SIGINT, SIGQUIT, SIGTERM and SIGHUP end it. Says on stderr
-// what it does.
+// Does nothing unless the run ended out of memory on an emulated card. If the second run succeeds,
+// sets `needed_bytes` and `needed_allocated_bytes` of the process with the highest peak. Otherwise
+// sets `needed_note`, the end of the run's reason: how far the second run came, and how much it had
+// needed until then. SIGINT, SIGQUIT, SIGTERM and SIGHUP end it. Prints to stderr what it does.
 void find_needed(ProgramRun& run, const NeededRequest& request);
 
 // For a terminal: what was found, in a sentence with its newline; empty where nothing was looked

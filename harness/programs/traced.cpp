@@ -195,8 +195,8 @@ Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerP
                     "works without one",
                     tracer.library.torch_version, tracer.library.problem));
   if (!files::is_there(tracer.library.path.string()))
-    throw ConfigError(
-        fmt::format("{} is not there; is the installation whole?", tracer.library.path.string()));
+    throw ConfigError(fmt::format("{} is not there; is the installation complete?",
+                                  tracer.library.path.string()));
   return tracer;
 }
 
@@ -245,10 +245,10 @@ bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range) {
       if (!cut)
         sentence += " and none of these: all of its trace stays";
       else
-        sentence += fmt::format("; figures are of those that stay. Its whole peak was {} in {}",
+        sentence += fmt::format("; figures are of the kept ones. Its overall peak was {} in {}",
                                 size_text(peak.allocated_bytes), in_words(peak.phase, peak.step));
     } catch (const TraceError& error) {
-      sentence = fmt::format("a trace that does not add up, and all of it stays: {}", error.what());
+      sentence = fmt::format("an inconsistent trace, which is kept completely: {}", error.what());
     }
     std::fprintf(stderr, "\n--steps: process %d had %s.\n", journal.pid, sentence.c_str());
   }
@@ -319,7 +319,7 @@ std::vector<Doubt> doubts_of(const Recorded& recorded, std::vector<Untraced> use
       doubts.push_back({fmt::format(
           "process {} was traced only in part: {}", journal.pid,
           journal.stopped == recording::Stopped::kNoSpace
-              ? std::string("the disk has no room for more")
+              ? std::string("the disk is full")
               : fmt::format("its recording reached {}, which is all that "
                             "may be read in the machine's memory",
                             size_text(static_cast<std::uint64_t>(journal.recorded_bytes))))});

@@ -26,12 +26,11 @@ struct Tracer {
 };
 // Where an installation has it: see tracer_places().
 struct TracerPlaces {
-  std::filesystem::path folder;  // holds `tracer`; workers that are carried lie two above
+  std::filesystem::path folder;  // has `tracer`; bundled workers are two folders above
   std::string built_for;         // the version of this build's PyTorch
 };
 TracerPlaces tracer_places(const emulator::Installation& installation);
-// May compile it: see host/compiled_library.h. Throws ConfigError where there is none, with the
-// reason.
+// May compile it: see host/compiled_library.h. Throws ConfigError with the reason if there is none.
 Tracer tracer_for(const std::optional<pytorch::TorchInUse>& torch, const TracerPlaces& places,
                   const std::function<bool()>& cancelled);
 // Nullopt where it would have to be compiled first, or is not there.
@@ -42,17 +41,18 @@ struct TracingRequest {
   std::filesystem::path journals;  // a folder that is there
   bool cpu = false;                // the CPU's allocator is traced too
   bool times = false;
-  bool quiet = false;           // nothing is said inside of the program, whatever goes wrong there
+  bool quiet = false;           // prints nothing inside of the program, not even errors
   std::int64_t most_bytes = 0;  // of a process's journal, then it is traced no more; 0: as many as
                                 // can be read in the machine's memory, 16 GiB at the most
 };
 process::Environment tracing_environment(const Tracer& tracer, const TracingRequest& request);
 
-// The script, or what stands for it: `python3 -m train` is train.
+// The script or its equivalent: `python3 -m train` is train.
 std::string name_of(const std::vector<std::string>& command);
 
-// Leaves these steps in the traces (kept_steps.h), where there are any, and says on stderr what is
-// left and where the whole program's peak was: figures are of what stays. Whether any was cut.
+// Reduces the traces to these steps (kept_steps.h), if they exist. Prints to stderr what is left,
+// and the peak of the complete program: figures cover only these steps. Returns whether any trace
+// was reduced.
 bool keep_steps_of(std::vector<Journal>& journals, const StepRange& range);
 
 struct HowItEnded {
@@ -64,7 +64,7 @@ struct HowItEnded {
 ProgramRun run_of(Recorded recorded, const std::vector<std::string>& command,
                   const std::string& device, const HowItEnded& how);
 
-// The process with the highest peak in its own space; nullptr: there is none.
+// The process with the highest peak in its own space; nullptr: no process.
 const ProgramProcess* fullest(const ProgramRun& run);
 
 // Why the figures of a run are worth less than they seem.
@@ -72,9 +72,9 @@ struct Doubt {
   std::string sentence;
   records::VerdictKind kind = records::VerdictKind::lower_bound;  // what they are at the best
 };
-// Recordings that are not whole, are lost or do not add up, and processes without any of those that
-// used the device. On an emulated card, which knows its users, others whose recording is lost are
-// no matter.
+// Recordings that are incomplete, lost or inconsistent, and processes without a recording that used
+// the device. An emulated card knows its users, so lost recordings of other processes do not
+// matter.
 std::vector<Doubt> doubts_of(const Recorded& recorded, std::vector<Untraced> users,
                              bool knows_all_users);
 // They are in the run's settings ("untraced"); the verdict, where it has one, is no better than

@@ -17,7 +17,7 @@ struct OutOfMemory {
   std::optional<std::int64_t> reserved_bytes, largest_free_block_bytes, retries;
 };
 
-// What allocators do, told as it happens.
+// Events of allocators, reported as they happen.
 
 // Where tracers report what the allocators of a process do. Thread-safe; makes no LibTorch call,
 // because it runs under allocator locks. Addresses are unique while alive across all spaces of a

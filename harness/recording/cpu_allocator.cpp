@@ -68,8 +68,7 @@ class TracingCpuAllocator final : public at::Allocator {
     in_use_ -= bytes;
     if (memory_ == CpuMemory::kHost)
       throw HostError(
-          "the case's tensors beside the card need more of this machine's memory than "
-          "their budget: " +
+          "the case's tensors on the CPU need more of this machine's memory than their budget: " +
           std::to_string(bytes) + " bytes were asked for" + taken() +
           ". Free memory, or raise --memory-limit");
     note_failure(bytes);

@@ -64,7 +64,7 @@ constexpr const char* kEntry = "peakbench_device_module";
 void check_stamp(const std::string& path, const DeviceModule& module) {
   const auto refuse = [&](const std::string& has, const std::string& needs) {
     throw ConfigError(path + ": built for another Peakbench or LibTorch: it has " + has +
-                      ", this worker needs " + needs + ". Install Peakbench whole.");
+                      ", this worker needs " + needs + ". Install all of Peakbench.");
   };
   if (module.revision != kDeviceRevision)
     refuse("device revision " + std::to_string(module.revision), std::to_string(kDeviceRevision));

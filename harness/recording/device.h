@@ -30,12 +30,12 @@ class Device {
   // A real card: what it shows as taken beyond what PyTorch reserved, the context (and what other
   // processes hold).
   virtual std::optional<std::int64_t> context_bytes() const { return {}; }
-  // Whether this process runs on the stand-ins, whatever the case calls its device: kernels do
-  // nothing there, and no value is defined.
+  // Whether this process uses the stub libraries, whatever the case calls its device: kernels do
+  // nothing, and all values are undefined.
   virtual bool emulated() const { return false; }
   virtual std::optional<records::Emulation> emulation() const { return {}; }
-  // An emulated card: that this machine had no memory or addresses for what the card had room for.
-  // Empty where it had.
+  // On an emulated card: the message that this machine had no memory or addresses although the card
+  // had enough; else empty.
   virtual std::string host_refusal() const { return {}; }
 
   // How long a step takes on it.
@@ -47,10 +47,10 @@ class Device {
   // to end.
   virtual std::int64_t time_ns(const std::function<void()>& step);
 
-  // What its allocators do, recorded, and held against what they count themselves.
+  // Recording of its allocators' events, compared with their own counters.
   //
-  // Installs tracing for the rest of the process; before the first tensor is made. LibTorch has no
-  // way to take it out.
+  // Installs tracing for the rest of the process, before the first tensor is made. LibTorch cannot
+  // remove it.
   virtual void trace(AllocationSink& sink) = 0;
   // Called where a phase ends: compares the trace's sums with the allocator's own counters. Throws
   // TraceError.
@@ -63,15 +63,15 @@ class Device {
   // and the library, as PyTorch's own tables have it. Between steps: nothing is computed meanwhile.
   using VisitWorkspace = std::function<void(std::uint64_t address, const std::string& library)>;
   virtual void visit_workspaces(const VisitWorkspace& visit) const {}
-  // From now on calls `visit` for each block that such a library is given, as soon as it is, on the
-  // thread that gives it; for the rest of the process. On emulated cards: no other says so.
+  // From now on, calls `visit` for each block passed to such a library, on the calling thread, for
+  // the rest of the process. Only emulated cards report them.
   virtual void listen_to_workspaces(const VisitWorkspace& visit) {}
   // The facts of the failure that LibTorch's OutOfMemoryError was thrown for.
   virtual OutOfMemory last_out_of_memory() const = 0;
 };
 
-// What makes the devices of a kind: the CPU's is part of the worker; any other is a shared library
-// that the worker opens where a case needs it, so that it alone links what the kind needs.
+// Factories of devices. The CPU's is part of the worker. Any other is a shared library that the
+// worker opens when a case needs it, so that only this library links the kind's dependencies.
 //
 //   std::unique_ptr<Device> make(const DeviceRequest& request) { ... }
 //   PEAKBENCH_DEVICE_MODULE("cuda", make)
@@ -105,10 +105,10 @@ struct DeviceModule {
 
 namespace peakbench::recording {
 
-// From a case's device to what it runs on: the CPU's, which every worker has, or by the module of
-// the device's kind, ../lib/peakbench/libpeakbench_NAME.so beside the program. Throws ConfigError
-// where there is none, where it is of another build, or where this machine has no such device;
-// HostError where the machine refuses to open it. Modules stay open for the life of the process.
+// Makes a case's device: the CPU's, which every worker has, or by the module of its kind,
+// ../lib/peakbench/libpeakbench_NAME.so relative to the program. Throws ConfigError if the module
+// is missing or of another build, or if this machine has no such device. Throws HostError if the
+// machine fails to open it. Modules stay open for the life of the process.
 std::unique_ptr<Device> make_device(const DeviceRequest& request);
 
 // The module of the device's kind, for `make_device`; throws as that does.

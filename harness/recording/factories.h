@@ -4,8 +4,8 @@
 
 namespace peakbench::recording {
 
-// Operators that only make memory for another one: an allocation is named after the innermost
-// operator that is none of them, and after the outermost where all are.
+// Operators that only allocate memory for other operators. An allocation is named after the
+// innermost operator that is no factory, or after the outermost if all are.
 inline bool is_factory(std::string_view name) {
   for (const std::string_view prefix :
        {"aten::empty", "aten::zeros", "aten::ones", "aten::full", "aten::new_", "aten::resize",

@@ -36,8 +36,8 @@ struct Flops {
   bool each_output_place = false;  // of a convolution: times the places of its output
 };
 
-// nullopt: the arguments are none that the formula is for, such as sequences packed one after
-// another, whose lengths are on the card.
+// nullopt: the formula is not for these arguments, such as packed sequences, whose lengths are on
+// the card.
 std::optional<Flops> flops_of(FlopFormula formula, c10::ArrayRef<c10::IValue> inputs);
 
 // Of an output of a convolution, (N, C, ...): how often its filter was put.

@@ -21,17 +21,19 @@ inline constexpr std::uint64_t kLongestText = 4096;
 // An empty file of a forked process that has allocated of the CPU: it has no journal.
 inline constexpr const char* kForkedSuffix = ".forked";
 
-// Environment of a traced program: where its processes leave their journals, the library that
-// records, the version of PyTorch that it is compiled for, whether the CPU's allocator is traced,
-// whether events have times, whether what goes wrong is said in the program, and how large a
-// journal may grow (0: 16 GiB).
-inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";
-inline constexpr const char* kLibraryVariable = "PEAKBENCH_TRACE_LIBRARY";
-inline constexpr const char* kTorchVariable = "PEAKBENCH_TRACE_TORCH";
-inline constexpr const char* kCpuVariable = "PEAKBENCH_TRACE_CPU";
-inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";
-inline constexpr const char* kQuietVariable = "PEAKBENCH_TRACE_QUIET";
-inline constexpr const char* kMostVariable = "PEAKBENCH_TRACE_MOST";
+// Environment variables of a traced program.
+inline constexpr const char* kFolderVariable = "PEAKBENCH_TRACE_FOLDER";  // the folder of journals
+inline constexpr const char* kLibraryVariable =
+    "PEAKBENCH_TRACE_LIBRARY";  // the library that records
+inline constexpr const char* kTorchVariable =
+    "PEAKBENCH_TRACE_TORCH";  // the version of PyTorch that the library is compiled for
+inline constexpr const char* kCpuVariable =
+    "PEAKBENCH_TRACE_CPU";  // whether the CPU's allocator is traced
+inline constexpr const char* kTimesVariable = "PEAKBENCH_TRACE_TIMES";  // whether events have times
+inline constexpr const char* kQuietVariable =
+    "PEAKBENCH_TRACE_QUIET";  // no errors are printed in the program
+inline constexpr const char* kMostVariable =
+    "PEAKBENCH_TRACE_MOST";  // bytes of a journal; 0: 16 GiB
 
 // Beside the journals, by process: the last line of what an uncaught exception of Python's printed.
 inline constexpr const char* kRaisedSuffix = ".raised";
@@ -39,13 +41,13 @@ inline constexpr const char* kRaisedSuffix = ".raised";
 // Why recording stopped before the program did.
 enum class Stopped : std::uint32_t { kNot, kNoSpace, kTooLarge };
 
-// Who said which rank of the program a process is: RANK of its environment, which its own children
-// inherit, or torch.distributed's default process group.
+// The source of a process's rank: RANK of its environment, which its own children inherit, or
+// torch.distributed's default process group.
 enum class RankSource : std::uint32_t { kNone, kEnvironment, kProcessGroup };
 
 struct Header {
   char magic[8];
-  std::uint64_t records;  // that are whole; the last thing written of each
+  std::uint64_t records;  // complete ones; the last thing written of each
   std::int32_t pid;
   std::int32_t rank;  // -1: unknown
   RankSource rank_source;
@@ -54,8 +56,8 @@ struct Header {
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 
-// Which record it is; the struct of the same name has its fields. Numbers of texts, frames and
-// calls are those of the records that made them; -1: none.
+// The kind of a record; the struct of the same name has its fields. Texts, frames and calls are
+// numbered by the records that made them; -1: none.
 enum class Tag : std::uint8_t {
   kText,
   kSpace,
@@ -70,7 +72,7 @@ enum class Tag : std::uint8_t {
 
 // What a program does, as its thread does it.
 enum class Mark : std::uint8_t {
-  kForwardBegins,  // a model is called by nobody else's forward: in training
+  kForwardBegins,  // an outermost forward of a model, in training mode
   kEvaluationBegins,
   kGenerationBegins,
   kCallEnds,  // value: 1 where autograd recorded a graph in it
@@ -87,7 +89,7 @@ enum class Mark : std::uint8_t {
   kDifferentiates,  // call: a backward runs a node that this call recorded
   kCopyBegins,      // to another floating-point dtype; value: Copy
   kCopyEnds,
-  kJoins,  // torch.cat is called; value: 0 for the first storage that is told of it, 1 for another
+  kJoins,  // torch.cat is called; value: 0 for the first storage reported, else 1
 };
 inline constexpr int kMarkCount = 18;
 
@@ -100,7 +102,7 @@ inline constexpr int kCopyCount = 2;
 enum class RangeSource : std::uint8_t { kRecordFunction, kNvtx, kPhase };
 inline constexpr int kRangeSourceCount = 3;
 
-// A text that others name by its number. It follows, padded to whole records.
+// A text that others name by its number. It follows, padded to a multiple of the record size.
 struct TextRecord {
   std::int32_t number, bytes;
 };
@@ -118,10 +120,10 @@ struct EventRecord {
   std::int32_t pool;    // private pool, from 1, or 0
   std::uint64_t address;
   std::int64_t requested_bytes;
-  std::int64_t block_bytes;  // -1: not known yet
+  std::int64_t block_bytes;  // -1: still unknown
   std::int64_t total_bytes,
-      current_bytes;     // handed out since the beginning, and allocated now, both
-                         // before an allocation and after a free; -1: not known
+      current_bytes;     // handed out since the beginning, and allocated now, both before an
+                         // allocation and after a free; -1: unknown
   std::int64_t time_ns;  // since the beginning, if events have times
 };
 // Of this thread's allocations since its last one.

@@ -1,5 +1,5 @@
 // Records a trace while a program runs: allocations from its allocators, operators from LibTorch's
-// record functions, modules, scopes and names from whoever runs it. One a process; thread-safe.
+// record functions, modules, scopes and names from its runner. One a process; thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -112,7 +112,7 @@ class Recorder final : public AllocationSink {
   std::unordered_map<std::uint64_t, Live> live_;  // by address
   std::unordered_map<std::string, std::int32_t> modules_, operators_;
   std::unordered_map<std::int64_t, std::int32_t> streams_;
-  std::atomic<bool> optimizer_step_{false};  // is what the program said
+  std::atomic<bool> optimizer_step_{false};  // reported by the program
   std::atomic<std::int64_t> own_space_bytes_{0}, own_space_peak_{0};
 
   std::optional<FailurePlace> failure_;

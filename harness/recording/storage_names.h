@@ -13,8 +13,8 @@
 
 namespace peakbench::recording {
 
-// What the tracer reads of Python objects: containers, tensors. The caller holds Python's lock.
-// Nothing here makes an object that Python's collector counts, but for where it says so.
+// The tracer's reader of Python objects: containers, tensors. The caller holds Python's lock.
+// Except where noted, nothing here makes an object that Python's collector counts.
 
 using namespace interpreter;
 
@@ -30,7 +30,7 @@ class NoTorchFunction {
   at::impl::TorchFunctionDisabledState before_;
 };
 
-// Numbers of objects that are alive: one that took the place of another is not known.
+// Numbers of live objects. It does not notice an object in the place of a freed one.
 class ObjectNumbers {
  public:
   std::optional<std::int32_t> find(void* object) const;
@@ -95,7 +95,7 @@ void each_tensor(void* value, void* tensor_type, const Visit& visit, int depth =
   each_item(value, [&](void*, void* part) { inner(part); });
 }
 
-// What a tensor of Python's stands for; not defined where it has none.
+// The tensor of a Python object; undefined if it has none.
 at::Tensor tensor_of(void* object);
 
 // What the program's storages are: parameters and buffers of its models, what its optimizers keep,
@@ -104,7 +104,7 @@ at::Tensor tensor_of(void* object);
 // Of Python's side (python/peakbench_tracing.py), kept for as long as the process runs.
 struct PythonSide {
   void *tensor, *parameter, *module;  // types
-  void* parts_of;                     // the plain tensors that one of a subclass is made of
+  void* parts_of;                     // the plain tensors inside a subclass
 };
 void set_python_side(const PythonSide& side);
 

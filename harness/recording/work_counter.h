@@ -17,16 +17,15 @@
 
 namespace peakbench::recording {
 
-// What a device has counted until now, by whoever counts; the rest is 0.
+// Counts of a device until now; the rest is 0.
 using DeviceCounts = std::array<std::uint64_t, 8>;
 
-// An operator that did work: it is in no other one that is counted, and what it is made of is not
-// counted beside it. What only makes a view or memory does none.
+// An operator that did work. Operators called by a counted one are not counted in addition.
+// Operators that only make a view or memory do no work.
 //
-// A byte is counted once for each operator, however often its kernels come back to it, and as the
-// tensor is laid out: an expanded dimension is one. Of what an operator looks up by indices (an
-// embedding, a gathered row), as many bytes are read as are written. Tensors on other devices are
-// left out.
+// An operator counts each byte once, however often its kernels read it, with the tensor's layout:
+// an expanded dimension counts as one. A lookup by indices (an embedding, a gathered row) reads as
+// many bytes as it writes. Tensors on other devices are left out.
 struct OperatorWork {
   trace::ScopePoint place;
   bool counts = false;  // false: the end of a part only, for `device_counts`

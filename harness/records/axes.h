@@ -1,5 +1,6 @@
-// The table of the axes: what may differ between two cases, each named, asked for, written, read,
-// shown and told apart in one place. docs/how-to/recipes.md says what a new one needs.
+// The table of the axes: everything that may differ between two cases. Each row defines how an axis
+// is named, requested, written, read, shown and compared. docs/how-to/recipes.md says what a new
+// axis needs.
 #pragma once
 
 #include <cstdint>
@@ -53,10 +54,10 @@ struct AxisWords {
   Axis axis;
   const char* name;   // in rules, published figures and messages: "strategy", "batch_size"
   const char* field;  // in JSON: "strategies", "batch_size"
-  const char* label;  // for people: "batch size"
+  const char* label;  // display name: "batch size"
   // In the case id: "b{}". Empty where the id leaves the axis out.
   const char* in_id = "";
-  // The text that ids and headings leave out as nobody asked for another; nullptr: none.
+  // Default value, omitted from ids and headings. nullptr: the value is always shown.
   const char* unsaid = nullptr;
   // In JSON, too, for records that stay as they were before the axis.
   bool unsaid_in_json = false;

@@ -33,8 +33,8 @@ struct WorkCounts {
   std::optional<DeviceWork> device;
 };
 
-// A step is no shorter on a card of these rates, which its vendor publishes. Nobody measured it,
-// and it predicts nothing.
+// A lower bound of the step time, from the rates that the card's vendor publishes. It is neither a
+// measurement nor a prediction.
 struct StepBound {
   std::int64_t least_step_ns = 0;
   std::int64_t memory_bytes_per_second = 0;
@@ -73,7 +73,7 @@ enum class Status {
   kConflict,
   kNoEffect,     // something that the stack declares was never called, or a step updated nothing
   kHostFailure,  // what the machine did (a full disk, no process, no memory): not measured
-  kInterrupted,  // somebody ended a program before its end: its figures are those until then
+  kInterrupted,  // a user ended a program early: its figures are those until then
 };
 
 std::string to_string(Status status);           // "ok", "out_of_memory", ...
@@ -92,7 +92,7 @@ struct SpaceMemory {
   std::optional<std::int64_t> peak_reserved_bytes;
 };
 
-// A part of the stack whose memory is seen whole after that many steps.
+// A part of the stack, and the number of steps until its memory has reached all of its maxima.
 struct Period {
   std::string strategy;  // its id
   std::int64_t steps = 1;
@@ -144,17 +144,17 @@ struct Throughput {
   std::int64_t threads = 0;
 };
 
-// Does the strategy keep its promise about training? Compared with the reference case's losses and
-// parameters.
+// The result of checking a strategy's promise about training, against the losses and parameters of
+// the reference case.
 //
-// A stack with a part that solves a different problem (lora+checkpointing) is held against the
-// stack of those parts alone (lora): `promise` is then what the other parts promise, and
-// different_problem is true. A stack of nothing but such parts promises `different_problem`.
+// A stack with a part that solves a different problem (lora+checkpointing) is compared with the
+// stack of those parts alone (lora). Then `promise` is the promise of the other parts, and
+// different_problem is true. A stack of only such parts promises `different_problem`.
 struct Equivalence {
   std::string promise;  // bit_identical | within_tolerance | different_problem
   bool different_problem =
       false;                   // than the baseline; true whenever `promise` is different_problem
-  std::string reference_case;  // case id, empty where there is none
+  std::string reference_case;  // case id, or empty
   std::string verdict;         // held | broken | not_checked
   std::optional<double> max_abs_difference;
   // within_tolerance: |a - b| <= tolerance + relative_tolerance * |b|, b being the reference's
@@ -177,14 +177,14 @@ struct OutOfMemory {
   std::optional<std::int64_t> needed_bytes, needed_allocated_bytes = std::nullopt;
   // The least memory that it runs in, as in Memory; where that was looked for.
   std::optional<std::int64_t> least_memory_bytes = std::nullopt;
-  std::string needed_note = {};  // of a program: why they are not known though it was run again
+  std::string needed_note = {};  // of a program: why they are unknown after it was run again
 };
 
 // One process of the worker group that ran the case (launch/runner.h).
 struct Rank {
   std::int64_t rank = 0;
   std::optional<Memory> memory;
-  std::string trace;  // path relative to the run folder, empty where there is none
+  std::string trace;  // path relative to the run folder, or empty
 };
 
 // What an emulated card could not answer, and what was asked of it.
@@ -197,16 +197,16 @@ struct Emulation {
   std::optional<Verdict> verdict = std::nullopt;
 };
 
-// Why a run has a case that nobody asked for.
+// Why a run has a case that was not requested.
 inline constexpr const char* kAddedForAblation = "ablation";  // to tell the parts of a stack apart
 
-// In the settings of a program's case: how often it ran out of memory, caught that and went on.
+// In the settings of a program's case: how often it ran out of memory and continued.
 inline constexpr const char* kCaughtOutOfMemory = "caught_out_of_memory";
 
 // What one worker process finds out of a case.
 struct WorkerResult {
   Status status = Status::kOk;
-  std::string reason;  // one sentence for people; empty when ok
+  std::string reason;  // one sentence; empty when ok
   std::optional<Memory> memory;
   std::optional<StepWork> work;  // of a case that ended ok, where its steps were counted
   std::optional<Throughput> throughput;
@@ -226,13 +226,13 @@ struct CaseResult : WorkerResult {
   CaseSpec spec;
   std::string added_for;  // empty: asked for; else why the plan added it, like kAddedForAblation
   std::string throughput_reason;  // why throughput is absent
-  // The model's first, then those of the strategies. Empty: no process was started, or the file is
-  // of a schema before 1.4, which does not say.
+  // The model's first, then the strategies'. Empty if no process was started, or if the file has a
+  // schema before 1.4.
   std::vector<PluginBuild> plugins;
   std::int64_t wall_ns = 0;  // start of the first process to the end of the last
 };
 
-// How far the case's figures can be relied on; nullptr where that is not said (Emulation::verdict).
+// How far the case's figures can be relied on; nullptr if unknown (Emulation::verdict).
 const Verdict* verdict_of(const CaseResult& result);
 
 // The ranks of a case's worker group, and whose figures are the case's.

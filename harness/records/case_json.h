@@ -34,7 +34,7 @@ Emulation read_emulation(const Fields& fields);
 Rank read_rank(const Fields& fields);
 void read_worker_result(const Fields& fields, WorkerResult& result);
 CaseResult read_case(const Fields& fields);
-// The list `losses`, any of which may be infinite or not a number; empty where it is missing.
+// The list `losses`, which may contain infinity and NaN; empty if it is missing.
 std::vector<double> read_losses(const Fields& fields);
 Status read_status(const Fields& fields, const std::string& key);
 

@@ -44,7 +44,7 @@ constexpr std::array<DeviceFacts, 3> kKinds{
       .example = "emulated:h100-80gb",
       .fixed_space = "cuda:0",
       .module = "cuda",
-      .needs = "An emulated card needs Peakbench installed whole",
+      .needs = "An emulated card needs a complete installation of Peakbench",
       .has_times = false,
       .computes_values = false,
       .no_times = "an emulated card computes nothing: it has no times",

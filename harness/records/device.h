@@ -19,8 +19,8 @@ enum class DeviceForm {
   kNamed,     // the name of a card and its options: `emulated:h100-80gb,memory=60GiB`
 };
 
-// What the devices of a kind have in common. The defaults are those of a kind that this Peakbench
-// does not know: what a file says of such a device is shown as it stands.
+// Common facts of the devices of a kind. The defaults are for an unknown kind: fields of a file
+// about such a device are shown unchanged.
 struct DeviceFacts {
   DeviceKind kind = DeviceKind::kUnknown;
   const char* word = "";  // what ids begin with
@@ -29,12 +29,12 @@ struct DeviceFacts {
   const char* example = "";         // "cuda:0"
   const char* fixed_space = "";     // the name of its own space, where that is not its id
   const char* module = "";          // the worker's module for it (recording/device.h)
-  const char* needs = "";           // for people, where the module cannot be opened
+  const char* needs = "";           // a message, if the module cannot be opened
   const char* model_fact = "card";  // under which a case's environment names what it ran on
   bool is_card = false;             // a card in the machine: another one has other figures
   bool has_times = true;            // its steps can be timed
   bool computes_values = true;      // losses and parameters mean something
-  const char* no_times = "";        // for people, why not; empty where they can
+  const char* no_times = "";        // a message why not; else empty
   const char* no_values = "";       // the same of values
   bool results_repeat = false;      // to the bit: promises about training can be checked
   bool is_host_memory = false;      // what it allocates is the worker process's own memory
@@ -53,9 +53,9 @@ struct Device : DeviceFacts {
 // Throws ConfigError, with the nearest name, for what is no device.
 Device device_from(const std::string& id);
 
-// For texts in files from elsewhere; throws nothing. A kind that is not known is a device without
-// promises, kUnknown, and a known one that is wrong otherwise (`emulated:x,memory=none`) has its
-// kind's facts. Both keep their text as the id.
+// For texts in files of any origin; never throws. An unknown kind is a device without promises,
+// kUnknown. A device of a known kind with other errors (`emulated:x,memory=none`) has its kind's
+// facts. Both keep their text as the id.
 Device recorded_device(const std::string& id);
 
 // What is known of a kind before any device of it is named; kUnknown: the defaults.
@@ -70,10 +70,10 @@ std::string emulated_device(const std::string& card);
 // The card's name and its options, as the emulator reads them: h100-80gb,memory=60GiB.
 std::string card_text(const Device& device);
 
-// The one place that knows when a case's figures come from an emulated card. Its device says it for
-// a case that no worker ran, or whose worker ended without a word. `emulation` says it whatever the
-// device is called: a worker on the stand-ins takes them for cuda:0, and a file may name a device
-// of a later Peakbench.
+// The only function that decides whether a case's figures come from an emulated card. The device
+// decides for a case without a worker, or whose worker ended without a result. `emulation` decides
+// whatever the device is called: a worker on the stub libraries sees cuda:0, and a file may name a
+// device of a later Peakbench.
 bool is_emulated(const CaseResult& result);
 
 }  // namespace peakbench::records

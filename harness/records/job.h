@@ -1,12 +1,16 @@
-// What `peakbench` hands to `peakbench-worker`, and what it gets back.
+// The interface between `peakbench` and `peakbench-worker`.
 //
-// The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`, or for a program
-// `peakbench __program JOB.json`. The worker reports progress as one JSON object a line on the file
-// descriptor named by PEAKBENCH_PROGRESS_FD (absent: none), writes WorkerResult to `result_path`
-// atomically, and exits 0 whenever it wrote one, whatever the outcome. What the machine did to it,
-// a full disk among them, needs no disk to be told:
-// {"host_failure": REASON} as a line of progress, and exit code kHostFailureExit. No result file
-// and another exit: crashed. stdout and stderr of the worker go to cases/SLUG/worker.log.
+// 1. The launcher writes a Job as JSON and starts `peakbench-worker JOB.json`, or for a program
+//    `peakbench __program JOB.json`.
+// 2. The worker reports progress, a JSON object a line, on the file descriptor named by
+//    PEAKBENCH_PROGRESS_FD (if it is set).
+// 3. The worker writes WorkerResult to `result_path` atomically. If that succeeds, it exits with 0,
+//    whatever the outcome.
+// 4. If the machine failed (a full disk, for example), it needs no disk to report it: it writes
+//    {"host_failure": REASON} as a line of progress and exits with kHostFailureExit.
+//
+// Any other exit without a result file is a crash. stdout and stderr of the worker go to
+// cases/SLUG/worker.log.
 #pragma once
 
 #include <map>
@@ -21,8 +25,8 @@ namespace peakbench::records {
 // EX_TEMPFAIL of sysexits.h. It counts with the line of progress only.
 inline constexpr int kHostFailureExit = 75;
 inline constexpr const char* kHostFailureKey = "host_failure";
-// Of a worker that a signal ended: {"crash": {"path", "plugin", "call", "place", "frames"}} as a
-// line of progress, written by the signal's handler (worker/fatal_signal.h), and in the log a line
+// For a worker that a signal ended: {"crash": {"path", "plugin", "call", "place", "frames"}} as a
+// line of progress, written by the signal's handler (worker/fatal_signal.h). The log has a line
 // that begins with kCrashMark, before the backtrace.
 inline constexpr const char* kCrashKey = "crash";
 inline constexpr const char* kCrashMark = "peakbench-worker: ended by SIG";

@@ -36,7 +36,7 @@ nlohmann::ordered_json to_json(const Run& run);
 // fields.
 Run run_from_json(const nlohmann::json& json);
 
-// Atomic: written beside and renamed, so that a reader sees the old file or the new one.
+// Atomic: a reader sees the old file or the new one.
 void write_run(const Run& run, const std::string& directory);
 
 // The same file, of texts of the cases instead of `run.cases`: a run at work writes it again and
@@ -66,9 +66,9 @@ struct FitCell {
   std::string reason;     // of the last two, a sentence
   std::optional<std::int64_t> largest;
   std::int64_t card_memory_bytes = 0;
-  // Of `largest`, or of the smallest value where none fits: the least memory that it runs in, else
-  // what was reserved; and what the card has beside it and a CUDA context, less than 0 where it
-  // lacks something.
+  // For `largest`, or for the smallest value if none fits. `takes_bytes`: the least memory that it
+  // runs in, else the reserved memory. `left_bytes`: the rest of the card's memory, less a CUDA
+  // context; negative if it is too small.
   std::optional<std::int64_t> takes_bytes, left_bytes;
   bool is_least = false;             // `takes_bytes` is the least memory
   std::string fails;                 // why the next value does not run

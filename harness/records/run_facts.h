@@ -5,8 +5,8 @@
 
 namespace peakbench::records {
 
-// What a run says of itself in run.json's `environment` and `settings`, and what follows for two
-// runs that differ in it: one table for whoever continues, merges, deals out or compares runs.
+// The facts in run.json's `environment` and `settings`, and what a difference in them means. One
+// table for all code that continues, merges, divides or compares runs.
 
 enum class FactOf { kEnvironment, kSettings };
 
@@ -14,7 +14,7 @@ struct RunFact {
   const char* name;
   FactOf of;
   bool is_build = false;    // which program: figures of two builds are no run
-  bool is_resumed = false;  // a run goes on only where it is the same
+  bool is_resumed = false;  // a run is only continued if it is equal
   bool is_merged = false;   // runs are joined only where it is the same
   bool is_machine = false;  // a case says it of itself where it ran on another machine than its run
   bool makes_times = false;    // times are compared only where it is the same
@@ -23,11 +23,11 @@ struct RunFact {
 
 const std::vector<RunFact>& run_facts();
 
-// Names of those for which this holds, in the order in which differences are told:
+// Names of the facts with this property, in the order in which differences are reported:
 // names_where(FactOf::kSettings, &RunFact::is_merged).
 std::vector<std::string> names_where(FactOf of, bool RunFact::*holds);
 
-// Of which build the plugins are that a case was measured with: figures of two builds are two
+// The builds of the plugins that a case was measured with. Figures of two builds are different
 // figures, whatever the plugin's name.
 
 // A plugin's library, as what the case has of it.
@@ -46,7 +46,7 @@ std::string short_hash(const std::string& sha256);
 
 struct PluginChange {
   std::string id, file;     // as they are now
-  std::string before, now;  // SHA-256; empty: not known
+  std::string before, now;  // SHA-256; empty: unknown
   std::string kind;
 };
 

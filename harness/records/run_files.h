@@ -24,7 +24,7 @@ enum class CaseFile {
   kThroughputResult,
 };
 
-// Losses and parameters that other cases are held against; there while these are to run.
+// Losses and parameters of a reference case; deleted when the cases compared with it have run.
 inline constexpr const char* kParametersFile = "parameters.tmp";
 
 // Of a program at work: what its processes record until it is made a trace of.
@@ -47,8 +47,8 @@ bool is_case_file(const std::string& name);
 // Names and paths that a run.json says. The file may be damaged, or made to do harm: nothing that
 // it names is read, written or deleted outside its own folder.
 
-// One component of a path that may be a file's name wherever it is put: no slash, no control
-// character, not hidden, no option by its looks, not too long for an ending.
+// Whether the text is a safe file name in any folder: one path component without slashes and
+// control characters, not hidden, not like an option, short enough for an ending.
 bool is_file_name(const std::string& text);
 
 // Relative, and below what it is relative to, as far as the text says.

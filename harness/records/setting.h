@@ -12,7 +12,7 @@ namespace peakbench::records {
 
 enum class CaseKind {
   kStrategy,  // a model under a stack of strategies
-  kProgram,   // somebody's own program, run as it is
+  kProgram,   // a user's program, run unchanged
   kPython,    // a model under a strategy, both functions in Python
 };
 
@@ -20,10 +20,10 @@ struct KindFacts {
   CaseKind kind = CaseKind::kStrategy;
   const char* word = "";      // in files and ids
   bool has_stack = true;      // strategies, `baseline` at least
-  bool has_promise = true;    // about training, held against a reference case
+  bool has_promise = true;    // about training, checked against a reference case
   bool has_times = true;      // its steps are ours to time
-  bool has_lines = false;     // its memory is of lines of somebody's Python
-  const char* no_times = "";  // for people, why not; empty where they are
+  bool has_lines = false;     // its memory is reported by lines of a user's Python code
+  const char* no_times = "";  // a message why not; else empty
 };
 
 const KindFacts& facts_of(CaseKind kind);

@@ -20,8 +20,7 @@ struct WithStrategy {
   // It ran to its end; without a limit on the card's memory, so that what does not fit is measured.
   std::optional<records::CaseResult> found = std::nullopt;
   std::string why_not = {};  // it did not: what it conflicts with or needs, or how it ended
-  // Of the whole stack, as planned: what it promises about training, and the stack that it is
-  // compared with.
+  // The planned promise of the whole stack about training, and the stack that it is compared with.
   records::Equivalence promise = {};
   std::string reference = {};
 };
@@ -43,8 +42,8 @@ std::vector<WithStrategy> try_each(const std::string& stack,
                                    std::size_t jobs,
                                    const std::function<void(const std::string&)>& said);
 
-// Those of which it is seen without values that they do not train as they promise: beside the case
-// as it is, too, where that has the same reference.
+// Leaves out strategies that are seen to break their promise about training, without values. They
+// are also compared with the case itself if it has the same reference.
 void leave_out_broken(std::vector<WithStrategy>& tried, const WithStrategy& now);
 
 }  // namespace peakbench::search

@@ -11,16 +11,15 @@
 
 namespace peakbench::search {
 
-// Where running turns into not running: the largest whole number that runs, found by runs alone.
+// Finds the largest whole number that runs, only by runs.
 //
-// That what runs with one number runs with a smaller one is assumed to find it quickly, and checked
-// beside what was found. Nothing is concluded from a formula: a hint only says which number to run
-// next.
+// For speed it assumes that a smaller number runs if a larger one does, and checks this around the
+// result. No formula decides anything: a hint only chooses the next number to run.
 
 enum class Answer {
   kRuns,
   kDoesNot,  // for want of memory
-  kOther,    // anything else: nothing can be said of this number, and the search ends
+  kOther,    // anything else: this number is undecided, and the search ends
 };
 
 struct Tried {
@@ -31,8 +30,8 @@ struct Tried {
 
 using Try = std::function<Tried(std::int64_t)>;
 
-// Where to look. `start` is the first number that is run. The other two are taken for granted until
-// the boundary turns out to lie beside them: then they are run, too.
+// The range to search. `start` is the first number that is run. `likely_runs` and `likely_not` are
+// assumed; if the boundary turns out to be next to one of them, it is run, too.
 struct Bounds {
   std::int64_t first = 1, last = 1;  // no number outside of these is run
   std::optional<std::int64_t> start = std::nullopt;
@@ -43,8 +42,8 @@ struct Boundary {
   // Both were run; next to each other. No `runs`: not even `first` does. No `does_not`: `last`
   // runs.
   std::optional<std::int64_t> runs, does_not;
-  // Ended by a number whose run said neither; the two above are then as far as the search came, and
-  // need not be next to each other.
+  // Ended by a number that was undecided. Then the two above are only as far as the search came,
+  // and need not be adjacent.
   std::optional<std::int64_t> stopped_at;
   // Beside the boundary, against what was assumed: smaller ones that do not run, larger ones that
   // do.
@@ -53,12 +52,12 @@ struct Boundary {
   std::map<std::int64_t, Answer> tried;
 };
 
-// `beside`: how many numbers on either side of the boundary are run at least, those that it lies
-// between included. No number is run twice.
+// `beside`: how many numbers on each side of the boundary are run at least, including the two
+// around it. No number is run twice.
 Boundary largest_that_runs(const Bounds& bounds, const Try& run, int beside = 3);
 
-// The least memory that a case runs in, found by running it under limits: no formula knows it, as
-// the allocator gives back what it caches before it fails.
+// Finds the least memory that a case runs in, by running it under limits. No formula can give it,
+// because the allocator releases its cache before it fails.
 
 // One run with so much memory on the card, the CUDA context's not counted; nullopt: interrupted.
 using RunUnderLimit = std::function<std::optional<records::CaseResult>(std::int64_t bytes)>;
@@ -66,8 +65,7 @@ using RunUnderLimit = std::function<std::optional<records::CaseResult>(std::int6
 struct LeastMemory {
   // It ran in this, and not in 2 MiB less (below 2 MiB there is nothing to run in).
   std::optional<std::int64_t> bytes;
-  // Why it is not known, or what speaks against it: that it runs in less, too, or not in a little
-  // more.
+  // Why it is unknown, or what contradicts it: that it also runs in less, or not in a little more.
   std::string note;
   std::int64_t runs = 0;  // that it took
 };
@@ -79,7 +77,7 @@ struct KnownPeaks {
   std::optional<std::int64_t> card_bytes;  // it ran on a card of so much
 };
 
-// `beside`: as of largest_that_runs().
+// `beside`: see largest_that_runs().
 LeastMemory find_least_memory(const KnownPeaks& known, const RunUnderLimit& run, int beside = 3);
 
 // What one run says of memory.

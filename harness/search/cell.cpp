@@ -113,7 +113,7 @@ class CellSearch {
         allocated_.begin()->first < value)
       answer = Answer::kDoesNot;
     if (answer == Answer::kDoesNot && result->status == Status::kOk)
-      result->reason = "the program ran out of memory, caught that and went on";
+      result->reason = "the program ran out of memory, caught the error and continued";
     if (answer == Answer::kRuns) allocated_[value] = result->memory->peak_allocated_bytes;
     results_[value] = std::move(*result);
     return {.answer = answer, .hint = answer == Answer::kRuns ? hint_from(value) : std::nullopt};

@@ -19,7 +19,7 @@ struct Cell {
   planning::PlannedCase planned;  // with any value; decided: it is not run
   std::string card;               // as it was asked for: "a100-40gb"
   Along along = Along::kNothing;
-  std::string label;    // of a value, for people: "batch size", a placeholder's name
+  std::string label;    // display name of a value: "batch size", a placeholder's name
   Limits limits;        // of the values
   std::string not_run;  // why it is not; empty: it is
   // The case with another value.
@@ -37,7 +37,7 @@ enum class State {
   kNotRun,
   kFits,        // `value` runs
   kDoesNotFit,  // not even the smallest value does
-  kUnknown,     // something else than memory ended it, or somebody did
+  kUnknown,     // ended by something other than memory, or by a user
 };
 
 std::string to_string(State state);  // "fits", "does_not_fit", "not_run", "unknown"
@@ -55,9 +55,9 @@ struct CellAnswer {
   State state = State::kNotRun;
   std::string reason;                 // of kNotRun and kUnknown, a sentence
   std::optional<std::int64_t> value;  // the largest that runs
-  // It is the smallest that runs: a program's value of which more takes less memory.
+  // The smallest value that runs, for programs that need less memory with a larger value.
   bool is_smallest = false;
-  // There is no larger value, or none that the case can be given; why, where somebody said it.
+  // There is no larger value, or the case cannot have one; `limit_reason`: why, if known.
   bool at_limit = false;
   std::string limit_reason;
   std::vector<std::string> against;  // what speaks against the boundary, sentences
@@ -75,7 +75,7 @@ struct CellAnswer {
 using RunCase = std::function<std::optional<records::CaseResult>(const planning::PlannedCase&)>;
 
 struct CellOptions {
-  int beside = 3;            // as of largest_that_runs()
+  int beside = 3;            // see largest_that_runs()
   bool least_memory = true;  // look for it
   // Of what does not fit it is not asked what it would need.
   bool only_what_fits = false;

@@ -76,7 +76,7 @@ Lanes lanes_by_card(const std::vector<Cell>& cells);
 
 // The answer as JSON (docs/how-to/fit.md lists the fields).
 
-// Of the answer: what the cell found takes, and the card has beside that and the context.
+// Memory of the cell's result, and the rest of the card without the context.
 struct Room {
   std::optional<std::int64_t> takes_bytes;  // the least memory, else what was reserved
   std::optional<std::int64_t> left_bytes;   // less than 0: it lacks

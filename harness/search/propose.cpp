@@ -253,7 +253,7 @@ class ProbedRequest {
       const auto cell = cell_of(stack);
       probe.why_not = cell.not_run;
       if (probe.why_not.empty() && along_ == Along::kBatch && cell.limits.first > 1)
-        probe.why_not = "it splits the batch, of which the largest is looked for";
+        probe.why_not = "it splits the batch, whose largest size is searched";
       if (!probe.why_not.empty()) return probe;
       const auto found =
           trials_.run(with_memory(cell.with_value(value_), kNoLimitBytes), {}, patience_s_);

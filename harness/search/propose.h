@@ -1,5 +1,4 @@
-// Which stacks are worth a search where nobody named any: from what manifests say, pruned by what
-// is measured.
+// Proposes stacks for a search without named strategies: from manifests, reduced by measurements.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +17,8 @@
 namespace peakbench::search {
 
 enum class WhyLeftOut {
-  kSavesNothing,  // less than a hundredth of the baseline's peak, in any phase, or beside others
-  kRuledOut,      // it cannot be run here, or not beside what costs less
+  kSavesNothing,  // less than a hundredth of the baseline's peak, in any phase, or with others
+  kRuledOut,      // it cannot be run here, or not with cheaper strategies
   kTooSlow,       // one run takes this machine long, and a search has dozens
 };
 
@@ -54,22 +53,24 @@ struct Candidate {
 };
 using ProbeStack = std::function<Probe(const std::string& stack)>;
 
-// Stacks in the order of what they cost, by their manifests' promise and by whether they were seen
-// to keep anything in host memory:
+// Proposes stacks in the order of their cost. That depends on the promises in their manifests, and
+// on whether they were seen to keep data in host memory:
+//
 //   1. bit-identical training, nothing in host memory;
-//   2. training equal within a tolerance as well;
-//   3. copies to host memory as well;
+//   2. also training equal within a tolerance;
+//   3. also copies to host memory;
 //   4. another training problem in which all weights are trained, with what 1 and 2 have;
 //   5. adapters, with what 1 and 2 have.
-// Each takes strategies of its own level and of cheaper ones, the one that saves most first, as
-// long as each lowers the peak, or that of a phase, by a hundredth of the baseline's; in the end
-// every one without which the peak is as low is taken out again. `probe` measures a stack, ""
-// meaning the baseline; it says why a stack that manifests rule out does not run.
+//
+// Each level takes strategies of its own and of cheaper levels, the one with the largest saving
+// first. Each must lower the peak, or that of a phase, by a hundredth of the baseline's. At the
+// end, strategies are removed if the peak is as low without them. `probe` measures a stack ("": the
+// baseline), and says why a stack does not run that manifests rule out.
 Proposal propose(const std::vector<Candidate>& candidates, const ProbeStack& probe);
 
-// The same for a request without strategies: for its first model, card and length, at the size that
-// the baseline just does not fit, or at the only one. `said` hears what is measured, from any
-// thread, one at a time.
+// The same for a request without strategies: for its first model, card and length, at the smallest
+// size that does not fit with the baseline, or at the only size. `said` receives messages about
+// measurements, from any thread, one at a time.
 Proposal propose_for(const planning::Request& request, Along along, const planning::Build& build,
                      const TrialRunner& trials, std::size_t jobs,
                      const std::function<void(const std::string&)>& said);

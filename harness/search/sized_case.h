@@ -31,7 +31,7 @@ enum class Along {
 std::string word_of(Along along);
 // Throws ConfigError with the words that there are.
 Along along_from(const std::string& word);
-// For people: "batch size", "sequence length", "layers", "rank".
+// Display names: "batch size", "sequence length", "layers", "rank".
 std::string label_of(Along along);
 
 struct Limits {

@@ -43,9 +43,9 @@ struct Alive {
   AliveNode root;                            // label empty, bytes = allocated_bytes
 };
 
-// What is alive in the space after `event` (throws std::out_of_range where there is none). A named
-// allocation without a module stands where its name says: `encoder.ln.weight` in `encoder.ln`.
-// What belongs to no module or operator stands under `(no module)`, `(no operator)`.
+// Allocations alive in the space after `event`; throws std::out_of_range for an unknown event. A
+// named allocation without a module belongs to the module in its name: `encoder.ln.weight` to
+// `encoder.ln`. Without a module or operator it is under `(no module)`, `(no operator)`.
 Alive alive_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::uint64_t event,
                int space = kOwnSpace);
 

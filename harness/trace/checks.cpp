@@ -47,8 +47,8 @@ void check_whole(const std::string& path, const FileLook& look) {
                              look.whole_bytes));
   const auto& unfinished = look.journal.empty() ? look.log : look.journal;
   if (!unfinished.empty())
-    refuse(path, fmt::format("another program has not ended changing it: {} lies beside it. A "
-                             "trace is never changed; run the case again",
+    refuse(path, fmt::format("another program is changing it, or was killed meanwhile: {} is next "
+                             "to it. A trace is never changed; run the case again",
                              unfinished));
 }
 

@@ -23,16 +23,15 @@ struct Damage {
 
 inline constexpr int kMostTextBytes = 1 << 20;  // of a name in a trace
 
-// Read only; whatever lies beside the file is left alone. Throws ConfigError with the path: not a
-// regular file, not SQLite, cut short, changed by somebody who has not ended.
+// Opens it read-only, and does not touch files next to it. Throws ConfigError with the path: not a
+// regular file, not SQLite, cut short, being written by another process.
 sqlite::Database open_trace(const std::string& path);
 
 // That its schema is this program's and its tables are plain ones. Throws ConfigError for one that
 // is not a trace or of another schema, Damage.
 void check_schema(const std::string& path, const sqlite::Database& database);
 
-// Numbers in a trace.sqlite that may come from anywhere, each held to its range. For the module's
-// own use.
+// Range checks of the numbers in a trace.sqlite of any origin. For the module's own use.
 
 // More than any trace has; beyond them a file is damaged, or made to be.
 inline constexpr std::size_t kMostSpaces = 64;  // each is looked at by itself

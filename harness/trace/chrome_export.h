@@ -7,8 +7,8 @@
 
 namespace peakbench::trace {
 
-// Written atomically; the path goes into the HostError where it cannot be. On an emulated card one
-// event is one microsecond, and the file's metadata says so.
+// Written atomically. Throws HostError with the path. On an emulated card one event is one
+// microsecond, which the file's metadata mentions.
 void write_chrome_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                         const std::string& path);
 

@@ -50,14 +50,13 @@ struct Lifetime {
 //
 // 1. The first name that it was given decides.
 // 2. Else the first rule of the table in lifetimes.cpp that applies to its lifetime decides.
-// 3. In programs, allocations of one stack are alike: the last of a list that grew is kept, as
-// those
-//    before it; the last losses of an evaluation are activations, as are outputs that were joined.
+// 3. In programs, allocations of one stack are alike. The last of a list that grew is kept, as
+//    those before it. The last losses of an evaluation are activations, as are outputs that were
+//    joined.
 //
 // A trace ended out of memory if no allocation follows the last failure. An allocation of no bytes
-// (address 0) is left out. Throws TraceError on a free without an allocation, an address that is
-// used twice, a block smaller than what was asked for, and a name, space, module or operator that
-// is not there.
+// (address 0) is left out. Throws TraceError for a free without an allocation, an address that is
+// used twice, a block smaller than its request, and an unknown name, space, module or operator.
 std::vector<Lifetime> lifetimes(const Trace& trace);
 
 }  // namespace peakbench::trace

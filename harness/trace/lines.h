@@ -1,4 +1,4 @@
-// Which lines of somebody's code hold what is alive at a moment. Pure.
+// The lines of a user's code that hold the memory alive at a moment. Pure.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ std::optional<int> cell_number(std::string_view file);
 // Whether a file is PyTorch's, or Peakbench's tracer.
 bool is_pytorch_file(std::string_view file);
 
-// Which line of a stack counts: the program's own (own_line), or the innermost that is not
-// PyTorch's, whoever wrote it.
+// The line that a stack counts for: the program's own (own_line), or the innermost outside of
+// PyTorch, whoever wrote it.
 enum class LineOf { kProgram, kAnyLibrary };
 
 // Every line that is some stack's own, found once, by a number: for walks over many allocations.
@@ -55,13 +55,15 @@ class OwnLines {
   std::vector<std::size_t> line_of_;  // by frame
 };
 
-// The program's own line of a stack: its innermost frame in a file that is no library's; where all
-// are a library's, the innermost that is not PyTorch's; else the innermost.
+// The program's own line of a stack, the first of these:
+//
+// 1. the innermost frame in a file of the program;
+// 2. the innermost frame outside of PyTorch;
+// 3. the innermost frame.
 SourceLine own_line(const Trace& trace, std::int32_t stack);
 
-// Where the program called what own_line is in: the line of its own that called the outermost
-// module; where no module was called, the next frame outwards that is the program's own. Its file
-// is empty where there is none.
+// The program's line that called own_line()'s function: its line that called the outermost module.
+// If no module was called: its next frame outwards. The file is empty if there is none.
 SourceLine calling_line(const Trace& trace, std::int32_t stack);
 
 // All that one line holds.

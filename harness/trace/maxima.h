@@ -9,7 +9,7 @@
 
 namespace peakbench::trace {
 
-// What is alive at one event, exactly, in the cells that a saving is told in.
+// The exact bytes alive at one event, by the cells that savings are reported in.
 
 // Bytes by category and by the phase that allocated them. Slack counts in the phase of its block.
 using Breakdown = std::array<std::array<std::int64_t, kPhaseCount>, kCategoryCount>;
@@ -79,10 +79,10 @@ struct Maximum {
 
 // Of one space.
 struct Maxima {
-  // Over the steps; of the build where there are none; of all where the trace counts its build.
+  // Over the steps; over the build if there are no steps; over both if the trace counts its build.
   Maximum peak;
   std::array<std::optional<Maximum>, kPhaseCount> phases;  // over all steps; those that occur
-  // Over the steps; at the end where there are none. Absent where the space has no segments.
+  // Over the steps; at the end if there are none. Absent if the space has no segments.
   std::optional<std::int64_t> reserved_bytes;
 };
 

@@ -12,7 +12,7 @@
 
 namespace peakbench::trace {
 
-// A file written piece by piece, there whole or not at all. For the module's own use.
+// A file that is written in pieces, atomically. For the module's own use.
 
 // By files::AtomicFile, in large pieces. Every failure is a HostError with the path.
 class OutputFile {
@@ -21,8 +21,8 @@ class OutputFile {
 
   void write(std::string_view bytes);
   void write(char byte) { write_few(static_cast<unsigned char>(byte), 0, 1); }
-  // The first `size` of sixteen bytes, each word's lowest first: no call and no loop, of which a
-  // pickle would need hundreds of thousands.
+  // Writes the first `size` of sixteen bytes, each word's lowest byte first. Without a call or a
+  // loop, because a pickle needs hundreds of thousands of these.
   void write_few(std::uint64_t low, std::uint64_t high, std::size_t size) {
     static_assert(std::endian::native == std::endian::little);
     if (used_ >= kFlushBytes) flush();
@@ -45,12 +45,12 @@ class OutputFile {
 // As it is where it is UTF-8; else with U+FFFD for what is not. JSON and pickle hold nothing else.
 std::string valid_utf8(const std::string& text);
 
-// Writes Python's pickle format, protocol 2, as far as memory snapshots need it. For the module's
-// own use.
+// Writes the part of Python's pickle format, protocol 2, that memory snapshots need. For the
+// module's own use.
 //
-// Read by Python's pickle and by the unpickler of PyTorch's MemoryViz.js, which knows few opcodes
-// and appends a batch by one call with as many arguments: hence protocol 2 and batches of 1000.
-// Source of the opcodes: Python's pickletools.py.
+// Read by Python's pickle and by the unpickler of PyTorch's MemoryViz.js. The latter knows few
+// opcodes, and appends a batch by one call with as many arguments; hence protocol 2 and batches of
+// 1000. Source of the opcodes: Python's pickletools.py.
 
 class PickleWriter {
  public:

@@ -1,17 +1,19 @@
-// From the scopes of a trace to its phases, after the fact. Pure.
+// Determines the phases of a trace from its scopes, afterwards. Pure.
 //
-// A phase is what the program said last that it does. Inside of an optimizer step that it said,
-// another forward and backward (a second pass over the batch, as sharpness-aware minimization takes
-// it) are seen by their scopes:
-// - a module entered with grad mode on begins a forward, where no update is under way on any
-//   thread, and on its own thread neither a recomputation nor a node of backward: hooks of a
-//   backward, and blocks that run again, enter modules too;
-// - a node of backward begins a backward, where no update is under way on any thread (one may
-//   itself run a backward), and no recomputation on its own;
-// - an update begins the optimizer step again, where it is in no node of backward on its thread:
-//   the update of a schedule in backward is part of its backward.
-// Updates, recomputations and nodes are a thread's: backward of a CUDA device runs on a thread of
-// its own. An event in several recomputations is the innermost one's.
+// A phase lasts until the program reports another one. Inside a reported optimizer step, scopes
+// show another forward and backward (a second pass over the batch, as in sharpness-aware
+// minimization):
+//
+// - A module entered with grad mode on begins a forward. Not while an update runs on any thread, or
+//   a recomputation or a node of backward on its own: hooks of a backward and repeated blocks enter
+//   modules, too.
+// - A node of backward begins a backward. Not while an update runs on any thread (an update may run
+//   a backward itself), or a recomputation on its own.
+// - An update begins the optimizer step again. Not inside a node of backward on its thread: the
+//   update of a schedule in backward is part of that backward.
+//
+// Updates, recomputations and nodes belong to a thread: backward of a CUDA device runs on its own
+// thread. An event in several recomputations belongs to the innermost one.
 #pragma once
 
 #include <cstdint>

@@ -30,9 +30,8 @@ class SegmentMap {
   std::map<std::uint64_t, Segment> by_address_;
 };
 
-// Where a space has blocks outside every segment that was recorded (the CPU has no segments at
-// all): the stretches of addresses that those blocks ever used, as segments that exist from the
-// start.
+// Segments for blocks outside every recorded segment (the CPU has none): the ranges of addresses
+// that those blocks ever used, as segments that exist from the start.
 std::vector<Segment> synthesised_segments(const Trace& trace,
                                           const std::vector<Lifetime>& lifetimes, int space);
 

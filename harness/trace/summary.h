@@ -12,22 +12,22 @@
 
 namespace peakbench::trace {
 
-// What is kept of a trace to explain it, and to draw it beside another: its highest moments.
+// The part of a trace that is kept to explain it, and to draw it next to another: its maxima.
 
 // The highest moment of a phase over all steps, or of a trace, and what was alive there.
 struct Moment {
   std::uint64_t event = 0;
   Phase phase = Phase::kBuild;  // it counts for
   std::int32_t step = kNone;
-  // Of the allocation that brought it here: the last one in this phase, up to `event` and alive
-  // there, of at least a thousandth of the bytes. Empty where there is none.
+  // The allocation that brought it here: the last one in this phase, up to `event` and still alive,
+  // of at least a thousandth of the bytes. Empty if there is none.
   bool in_update = false;
   std::string module, op;
   std::int64_t allocated_bytes = 0;
   Breakdown breakdown{};
 };
 
-// What is kept of a trace to explain it, and to draw it beside another.
+// The part of a trace that is kept to explain it, and to draw it next to another.
 struct Anatomy {
   Moment peak;
   std::array<std::optional<Moment>, kPhaseCount> phases;  // steps only; build has none
@@ -53,7 +53,7 @@ struct Waterfall {
 
 Waterfall waterfall(const Breakdown& from, const Breakdown& to);
 
-// The Memory record of a whole trace.
+// The Memory record of a complete trace.
 
 // All but worker_peak_rss_bytes and context_bytes. Peaks are maxima over steps >= 0
 // (`phases.build`: before them), the level at the start of a phase included (trace/maxima.h).

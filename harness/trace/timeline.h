@@ -42,7 +42,7 @@ Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, st
                   int space = kOwnSpace, std::uint64_t first = 0,
                   std::uint64_t last = ~std::uint64_t{0});
 
-// The whole trace at several levels, e.g. {500, 4000, 32000}; in one pass over the events.
+// The complete trace at several levels, e.g. {500, 4000, 32000}; in one pass over the events.
 std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                       const std::vector<std::size_t>& buckets,
                                       int space = kOwnSpace);
@@ -68,8 +68,8 @@ struct RangePeak {
 std::vector<RangePeak> range_peaks(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                    std::uint64_t event, int space = kOwnSpace);
 
-// The most that private pools had reserved (a CUDA graph's, or a torch.cuda.MemPool): nobody else
-// is given it. And what the space had reserved then, in all.
+// The most that private pools had reserved (a CUDA graph's, or a torch.cuda.MemPool), which other
+// allocations cannot use. And the reserved bytes of the space at that moment.
 struct PrivatePools {
   std::int64_t private_bytes = 0;
   std::int64_t reserved_bytes = 0;

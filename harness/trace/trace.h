@@ -39,10 +39,11 @@ enum class Phase : std::uint8_t {
 };
 inline constexpr std::size_t kPhaseCount = 8;
 
-// What the recipe says a storage is, and PyTorch of what its library handles hold. kKept: what a
-// strategy keeps for itself, or a program's buffer that torch.cat makes anew; kCommunication: what
-// a program's collectives send and receive. Everything else is decided from lifetimes
-// (trace/lifetimes.h).
+// The role of a storage, reported by the recipe, or by PyTorch for handles of its libraries. All
+// other categories are decided from lifetimes (trace/lifetimes.h).
+//
+// - kKept: kept by a strategy for itself, or a program's buffer that torch.cat makes again.
+// - kCommunication: sent and received by a program's collectives.
 enum class Role : std::uint8_t {
   kParameter,
   kBuffer,
@@ -102,11 +103,13 @@ struct Name {
   std::string dtype;  // `fp32`, may be empty
 };
 
-// A scope begins or ends on a thread, before the event of this number. kPhase and kModule have no
-// end: the rules need none. Modules and nodes are there only inside of an optimizer step, which is
-// where they change a phase; a module also where an evaluation of a program begins that records a
-// graph which no backward runs, and where such a call in training does, until the next phase is
-// said. Copies are there of programs alone.
+// The begin or end of a scope on a thread, before the event of this number. kPhase and kModule have
+// no end, as the rules need none. Recorded only where a scope can matter:
+//
+// - Modules and nodes: inside an optimizer step, where they change a phase.
+// - Modules also where a program's evaluation begins that records a graph which no backward runs.
+//   The same for such a call in training, until the next phase is reported.
+// - Copies: in programs.
 struct ScopeMark {
   std::uint64_t event = 0;
   ScopeKind kind = ScopeKind::kPhase;
@@ -149,8 +152,8 @@ struct Trace {
   // Of a program, whose figures count from its beginning to its end: nothing was reset after a
   // build.
   bool counts_build = false;
-  // The steps that figures are of; empty: all. What lies outside of them is there for what is alive
-  // in them, and not all of it is.
+  // The steps that figures cover; empty: all. Of everything outside, the trace has only a part:
+  // what is alive in these steps.
   std::vector<StepSpan> counted_steps;
   std::vector<std::string> spaces;
   int own_space = 0;  // index in spaces: the case's own, whose figures are the headline

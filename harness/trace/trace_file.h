@@ -14,17 +14,17 @@ namespace peakbench::trace {
 // Grows when a reader of the last one would misread a file; new tables and views leave it.
 inline constexpr std::int64_t kTraceSchemaVersion = 8;
 
-// Atomic: written beside and renamed; throws HostError with the path and the system's reason.
+// Written atomically; throws HostError with the path and the system's reason.
 void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                  const std::string& path);
-// The same where lifetimes are not known. A trace that does not add up is written too, without what
-// is derived from it, its error in the table `trace`.
+// The same with unknown lifetimes. An inconsistent trace is written, too, without data derived from
+// it, and with its error in the table `trace`.
 void write_trace(const Trace& trace, const std::string& path);
 
-// The file may come from anywhere; it is not changed, and nothing beside it is. Texts come as
+// Reads a file of any origin. Neither it nor a file next to it is changed. Texts are returned as
 // UTF-8. Throws ConfigError with the path: missing, not a regular file, not a trace, cut short,
-// damaged (columns of another type, numbers out of range, sizes whose sum does not hold in 64 bits,
-// steps or scopes in disorder, tables that are none), newer than this program.
+// damaged, newer than this program. Damaged: columns of another type, numbers out of range, sizes
+// whose sum overflows 64 bits, unordered steps or scopes, invalid tables.
 Trace read_trace(const std::string& path);
 
 // What read_trace() would refuse of this trace, once it is written; empty where nothing. Indices

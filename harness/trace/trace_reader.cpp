@@ -36,7 +36,7 @@ ScopeMark read_mark(const ScopeRow& row, std::size_t events) {
   mark.ends = narrow<int>(row[column::kEnds], "ends", 0, 1) != 0;
   const bool says_phase = mark.kind == ScopeKind::kPhase;
   if (says_phase != (row[column::kPhase] != kNull))
-    throw Damage{says_phase ? "a phase that is none" : "a phase where none is said"};
+    throw Damage{says_phase ? "a phase scope without a phase" : "a phase in another scope"};
   if (!says_phase) return mark;
   mark.phase = static_cast<Phase>(narrow<int>(row[column::kPhase], "phase", 0, kPhaseCount - 1));
   mark.step = index_or_none(row[column::kStep], "step", kMostSteps);

@@ -1,4 +1,4 @@
-// Which tensors were changed, told without reading one.
+// Detects changes of tensors without reading them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,10 +10,12 @@
 
 namespace peakbench::worker {
 
-// Changed is what any of these tells: the version that every in-place operator counts up; where the
-// data is, for those who exchange it; and, while it listens, which memory the operators of this
-// thread say in their schemas that they write to. The last one alone sees a change through
-// `tensor.data()`, which has a version of its own.
+// Detects changes of parameters by any of these:
+//
+// - the version, which every in-place operator increments;
+// - the address of the data, in case it was exchanged;
+// - while listening: memory that this thread's operators write according to their schemas. Only
+//   this sees a change through `tensor.data()`, which has its own version.
 class ChangeWatch {
  public:
   // Begins now; `parameters` outlives it. Listening takes a look at the arguments of each operator:
@@ -40,7 +42,7 @@ class ChangeWatch {
 
   const std::vector<Parameter>& parameters_;
   std::vector<Version> before_;
-  std::unordered_set<const void*> written_;  // storages; those of the tensors live on
+  std::unordered_set<const void*> written_;  // storages; those of the tensors stay alive
   bool listens_;
   ChangeWatch* outer_ = nullptr;
 };

@@ -17,7 +17,8 @@ namespace peakbench::worker {
 std::string_view current_module();
 std::string_view current_operator();
 
-// Follows the modules of a tree, wherever they run, while it lives; who did so before is told, too.
+// Follows the modules of a tree, wherever they run, while it lives. Also calls the previous
+// observer.
 class ModulePaths final : public ModuleObserver {
  public:
   explicit ModulePaths(const torch::nn::Module& root);

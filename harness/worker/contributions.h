@@ -35,9 +35,8 @@ class BlockRuns {
   // "an input of [4, 5, 7] (it was given [4, 5, 48])" where the wrapper hands the block
   // something of another shape, the number of samples apart; else empty.
   std::string unlike(const std::vector<at::Tensor>& inputs) const;
-  // As a sentence's end: "leaves block 3 out", "runs block 3 on 2 of 4 samples", "runs mlp of block
-  // 3 on 96 of 128 positions"; empty where all were run, or where the block was run on something of
-  // another shape.
+  // The end of a sentence: "leaves block 3 out", "runs block 3 on 2 of 4 samples", "runs mlp of
+  // block 3 on 96 of 128 positions". Empty if all were run, or if the block ran on another shape.
   std::string missing(std::size_t block) const;
   // The same once backward is over, of runs with autograd: "runs block 3 with autograd on 2 of 4
   // samples". Empty, too, where there was none: what it trains has no gradient then.
@@ -55,8 +54,8 @@ class BlockRuns {
   bool is_comparable_ = true, is_over_ = false;
 };
 
-// What each strategy of a stack put into the recipe, held to its manifest, and whether it was ever
-// called.
+// Each strategy's contributions to the recipe, compared with its manifest, and whether they were
+// ever called.
 
 // One thing that a strategy put into the recipe: what a slot holds, one entry of a list of
 // wrappers, or a hook on gradients.
@@ -65,8 +64,8 @@ struct Contribution {
   std::string place;  // the manifest's word: "schedule", "block_wrappers"; "on_gradient" for a hook
   bool is_called = true;  // false of a number: there is nothing to call
   std::atomic<std::int64_t> calls{0};
-  // Of what belongs to the update: called, with no parameter that had a gradient, and changed none.
-  // Such a call is none of `calls`.
+  // An update-related object was called without gradients and changed no parameter. Such a call is
+  // not counted in `calls`.
   std::atomic<bool> called_in_vain{false};
   std::atomic<bool> left_block_out{false};  // a block wrapper that did not run a block
   std::atomic<bool> skipped_update{false};  // a gradient transform that asked for none
@@ -95,15 +94,15 @@ class Contributions {
   bool has_capability(const std::string& capability) const;  // some strategy of the stack
 
   // Throws NoEffect that names the first contribution that was never called in `steps` steps.
-  // `runner_updates`: the step runner changes the parameters itself, so that the baseline's rule is
-  // not needed; whoever put another there, or something around it, had no effect.
+  // `runner_updates`: the step runner changes the parameters itself, so the baseline's rule is not
+  // needed. A strategy that replaced or wrapped that rule had no effect.
   void need_calls(std::int64_t steps, bool runner_updates) const;
 
   const std::string& baseline() const { return baseline_; }  // the first's id
-  // A hook or transform left a gradient that is not as PyTorch demands of one: kept, for the case
-  // that whoever is given it fails. Not while another thread asks.
+  // A hook or transform left an invalid gradient. Records it, in case the next plugin fails on it.
+  // Not while another thread asks.
   void note_misfit(const Parameter& parameter, const Owner& owner, const char* call);
-  Call who_left_misfit(const Parameter& parameter) const;  // without an owner: nobody is known
+  Call who_left_misfit(const Parameter& parameter) const;  // without an owner: unknown
   // Has a strategy that trains a different problem something there that is in force: a slot, or an
   // entry of a list?
   bool departs_at(const std::string& place) const;

@@ -17,9 +17,9 @@ namespace peakbench::worker {
 
 // Whose fault it is where one plugin's code fails on what another gave it.
 
-// Runs `function`. A failure of the plugin `inner` in it, which was given `what()` ("an input of
-// ..."), becomes one of `giver`; where that is empty, and of others, it stays as it is. `what` is
-// called where there was a failure.
+// Runs `function`. If the plugin `inner` fails in it on what it was given, the failure becomes one
+// of `giver`. `what()` describes it ("an input of ...") and is called after a failure. If it
+// returns an empty text, and for failures of other plugins, the failure is unchanged.
 template <typename What, typename Function>
 auto given_by(const Owner& giver, const char* call, const Owner& inner, What&& what,
               Function&& function) {
@@ -35,7 +35,7 @@ auto given_by(const Owner& giver, const char* call, const Owner& inner, What&& w
   }
 }
 
-// What LibTorch throws in `function` is nobody's, whichever plugin called it.
+// LibTorch's errors in `function` are attributed to no plugin, whichever called it.
 template <typename Function>
 auto call_of_nobody(Function&& function) {
   try {
@@ -48,8 +48,8 @@ auto call_of_nobody(Function&& function) {
   }
 }
 
-// Whether the gradient has the shape, dtype and device that PyTorch demands of one. True where
-// there is none.
+// Whether the gradient has the shape, dtype and device that PyTorch requires. True without a
+// gradient.
 bool gradient_fits(const Parameter& parameter);
 // "the gradient of fc.weight as fp64 [4, 3] on cpu, the parameter is fp32 [3, 4] on cpu".
 std::string misfit_in_words(const Parameter& parameter);
@@ -57,8 +57,8 @@ std::string misfit_in_words(const Parameter& parameter);
 // The rule inside a wrapper, as the wrapper calls it.
 class GivenRule final : public UpdateRule {
  public:
-  // `rule`: whose the recipe's rule is. `is_baseline`: where that fails on tensors that the wrapper
-  // made, it is the wrapper's fault; of two plugins that nobody knows, both are named.
+  // `rule`: the owner of the recipe's rule. `is_baseline`: the baseline's rule, so if it fails on
+  // tensors that the wrapper made, the wrapper is at fault. Of two other plugins, both are named.
   GivenRule(std::shared_ptr<UpdateRule> inner, Owner giver, Owner rule, bool is_baseline)
       : inner_(std::move(inner)),
         giver_(std::move(giver)),
@@ -96,8 +96,8 @@ inline bool has_gradient(const std::vector<Parameter>& parameters) {
                      [](const Parameter& parameter) { return parameter.tensor.grad().defined(); });
 }
 
-// Calls what belongs to the update. One that is given no gradient and changes nothing is no call:
-// whoever is around the rule had nothing to do.
+// Calls an update-related object. A call without gradients that changes no parameter is not
+// counted.
 template <typename Function>
 auto count_update(Contribution& contribution, const char* call,
                   const std::vector<Parameter>& parameters, Function&& function) {
@@ -122,9 +122,9 @@ auto count_update(Contribution& contribution, const char* call,
   });
 }
 
-// As call_plugin, but what is no std::exception goes through: a wrapper may end a block with a
-// throw of its own kind, which it catches itself (checkpointing, once all that backward wants is
-// back).
+// As call_plugin, but lets an exception pass that is no std::exception. A wrapper may end a block
+// with its own kind of exception and catch it itself (checkpointing, when it has recomputed
+// everything that backward needs).
 template <typename Function>
 std::vector<at::Tensor> call_in_block(const Owner& owner, const char* call, Function&& function) {
   std::exception_ptr own;

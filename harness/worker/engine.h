@@ -19,8 +19,8 @@ namespace peakbench::worker {
 // get_default_saved_variable_hooks).
 void install_engine();
 
-// The model whose parameters and buffers saved-tensor hooks are told apart by. Before each forward
-// that may have others than the last.
+// The model whose parameters and buffers saved-tensor hooks recognize. Call it before each forward
+// that may have other ones than the last.
 void set_weights(const torch::nn::Module& module);
 // Is its storage a parameter's or a buffer's of that model?
 bool is_weight(const at::Tensor& tensor);

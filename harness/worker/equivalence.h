@@ -32,8 +32,8 @@ struct Difference {
 void compare(Difference& difference, const double* values, const double* reference,
              std::size_t count, const Tolerance& tolerance);
 
-// Fills verdict, max_abs_difference and reason of `promise`, which brings promise and tolerances.
-// Against a reference that is not finite nothing can be told: not_checked.
+// Fills verdict, max_abs_difference and reason of `promise`, which contains promise and tolerances.
+// Without a finite reference the verdict is not_checked.
 records::Equivalence check_promise(records::Equivalence promise,
                                    const std::vector<Difference>& differences);
 
@@ -44,8 +44,8 @@ records::Equivalence refute(records::Equivalence promise, const std::string& why
 // Does a strategy train as it promises? The reference case leaves its losses and trained parameters
 // in a file; the others compare theirs with it, to the bit. The verdict itself is equivalence.h's.
 
-// Parameters must be on the CPU. Throws std::runtime_error with the path when the file cannot be
-// written whole; nothing is left there then.
+// Parameters must be on the CPU. Throws std::runtime_error with the path if the file cannot be
+// written; no part of it is left.
 void write_reference(const std::string& path, const std::vector<Parameter>& parameters,
                      const std::vector<double>& losses);
 

@@ -194,7 +194,8 @@ std::optional<records::Verdict> verdict(const records::Job& job, std::int64_t pe
 
 std::string doubt_of_failure(const records::Verdict& verdict) {
   if (verdict.kind != records::VerdictKind::unreliable || verdict.reasons.empty()) return "";
-  return "; a real card may go on, as what was read here is not known: " + verdict.reasons.front();
+  return "; a real card may continue, because values read here are unknown: " +
+         verdict.reasons.front();
 }
 
 void leave_out_own_work_of_values() {

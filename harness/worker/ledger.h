@@ -15,7 +15,7 @@ namespace peakbench::worker {
 
 // What the emulated card has counted of this process so far.
 
-// nullptr where the process does not run on the stand-ins, or on others than ours.
+// nullptr if the process does not use our stub libraries.
 const emulator::Ledger* own_ledger();
 
 // What one step makes the device do, counted while it runs.
@@ -27,7 +27,7 @@ class StepWorkCounter {
 
   bool counts(std::int64_t step) const { return step == step_; }
   void begin() { counter_.begin(); }
-  void end_part() { counter_.end_part(); }  // before another phase is said
+  void end_part() { counter_.end_part(); }  // before another phase is reported
   void end() { counted_ = counter_.end(); }
 
   // By the phases of the trace, as its events have them. nullopt: nothing was counted.
@@ -43,8 +43,8 @@ class StepWorkCounter {
 
 enum class Ended { kWell, kBadly };
 
-// At the end of the steps or where they failed, whose peak that is. Absent where the process does
-// not run on the stand-ins.
+// Call at the end of the steps, or at the failure that this peak belongs to. Absent if the process
+// does not use the stub libraries.
 std::optional<records::Verdict> verdict(const records::Job& job, std::int64_t peak_allocated_bytes,
                                         Ended ended = Ended::kWell);
 
@@ -52,7 +52,7 @@ std::optional<records::Verdict> verdict(const records::Job& job, std::int64_t pe
 // that decides was known.
 std::string doubt_of_failure(const records::Verdict& verdict);
 
-// What whoever computes values in this process allocates on the host is no part of the case.
+// Allocations on the host by the library that computes values are not counted as the case's.
 void leave_out_own_work_of_values();
 
 }  // namespace peakbench::worker

@@ -13,7 +13,7 @@
 
 namespace peakbench::worker {
 
-// How a batch is split into micro-batches, so that their gradients add up to the whole batch's.
+// Splits a batch into micro-batches whose gradients add up to the batch's.
 
 struct MicroBatch {
   Batch batch;
@@ -26,8 +26,8 @@ struct MicroBatch {
 // them. Throws Unsupported where there are fewer samples than parts.
 std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, std::int64_t parts);
 
-// Views of `batch`, split along its first dimension (B, ...) -> (b, ...); what is not of its
-// samples goes into every part whole.
+// Views of `batch`, split along its first dimension (B, ...) -> (b, ...). Every part contains the
+// data that are not split by samples.
 std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts);
 
 // For a loss that is a mean over the labels that count: each part's share of these. The numbers
@@ -35,8 +35,8 @@ std::vector<MicroBatch> split(const Batch& batch, std::int64_t parts);
 // is.
 void share_by_tokens(std::vector<MicroBatch>& parts, const Batch& batch, const OutputHead& head);
 
-// What the loss of one of the parts adds to the batch's: itself where losses are summed; where they
-// are averaged, weighted by its share of the samples, or of the tokens.
+// Contribution of one part's loss to the batch's. If losses are summed: the loss itself. If they
+// are averaged: weighted by its share of the samples, or of the tokens.
 at::Tensor weighted(const at::Tensor& loss, const MicroBatch& part,
                     const std::vector<MicroBatch>& parts, LossReduction reduction);
 
@@ -45,9 +45,9 @@ at::Tensor weighted(const at::Tensor& loss, const MicroBatch& part,
 // Throws std::logic_error where backward could not begin at it.
 at::Tensor scalar(at::Tensor loss);
 
-// Looks in the graphs of two steps for a tensor that autograd gives a gradient to and that is no
-// parameter of the module tree: nothing updates it. What a step makes for itself, as checkpointing
-// does, is not there in the next.
+// Searches the graphs of two steps for a tensor that gets a gradient and is no parameter of the
+// module tree, so that nothing updates it. Tensors that a step makes for itself, as checkpointing
+// does, are not in the next step's graph.
 class RegisteredParameters {
  public:
   // Throws PluginError, in the second step.
@@ -59,15 +59,15 @@ class RegisteredParameters {
   std::vector<WeakTensor> of_first_step_;
 };
 
-// How much of a batch a loss depends on, told by the graph that autograd keeps: no value is read.
+// How much of a batch a loss depends on, by autograd's graph: no value is read.
 
 // Made before a loss head is given the hidden states, and asked after it.
 class SamplesSeen {
  public:
   explicit SamplesSeen(const at::Tensor& hidden_states);  // (B, ...)
-  // At most how many of the B samples the loss depends on: what it slices, selects or indexes of
-  // the first dimension. 0: it does not depend on the hidden states. B where the graph does not
-  // tell, or nothing below the hidden states is trained.
+  // Maximum number of the B samples that the loss depends on, from its slices, selections and
+  // indices of the first dimension. 0: it does not depend on the hidden states. B if the graph does
+  // not show it, or if nothing below the hidden states is trained.
   std::int64_t in(const at::Tensor& loss) const;
 
  private:

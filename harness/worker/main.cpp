@@ -87,9 +87,9 @@ records::WorkerResult outcome_of(const records::Job& job,
     return failed(records::Status::kCrashed,
                   "LibTorch" + here() + ": " + error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return failed(
-        records::Status::kCrashed,
-        "the worker, or a plugin where it called nothing of it" + here() + ": " + error.what());
+    return failed(records::Status::kCrashed,
+                  "internal error in the worker (or in plugin code not called by it)" + here() +
+                      ": " + error.what());
   } catch (...) {
     return failed(records::Status::kCrashed,
                   "a plugin threw something that is no std::exception" + here());

@@ -12,18 +12,18 @@
 
 namespace peakbench::worker {
 
-// What the machine did to this worker, told apart from what the case or a plugin did.
+// Failures of the machine, as opposed to failures of the case or of a plugin.
 
 // Why the machine is to blame, and what to do; empty where it is not. The machine's are: HostError,
 // memory that it did not give, and the system's errors that say something of it (a full disk, no
 // more threads).
 std::string host_failure(const std::exception& error);
 
-// Tells whoever started this worker, and ends it: needs neither disk nor much memory.
+// Reports to the process that started this worker, and ends; needs neither disk nor much memory.
 [[noreturn]] void end_as_host_failure(const std::string& reason);
 
-// From now on a file size limit is an error of the write, and what ends a thread of a library by an
-// exception of the machine's ends the worker as above.
+// From now on, reaching a file size limit is an error of the write. If an exception of the machine
+// ends a library's thread, the worker ends as above.
 void prepare_for_host_failures();
 
 // A part of a stack that did nothing: its case must not pass for one that used it.
@@ -33,8 +33,8 @@ struct NoEffect : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Calls into plugins. Every call from the worker into a plugin's code goes through here, so that a
-// failure is told with the plugin and the call it came from.
+// Calls into plugins. Every call from the worker into a plugin's code is made here, so that a
+// failure is reported with the plugin and the call.
 
 // Whose code is called: the library and the id in it.
 struct Owner {

@@ -13,14 +13,14 @@ namespace peakbench::worker {
 
 // The LibTorch that was loaded against the one that the launcher found and puts into the record.
 
-// Why what was loaded is another, empty where it is not. `expected`: what version.py said of the
-// folder, as planning::libtorch_text writes it. `build`: at::show_config() of what was loaded; what
-// it does not say is not compared.
+// Why the loaded LibTorch is another one; else empty. `expected`: version.py's data of the folder,
+// as planning::libtorch_text writes it. `build`: at::show_config() of the loaded one; facts that it
+// lacks are not compared.
 std::string why_another_libtorch(const std::string& expected, const std::string& build);
 
-// Throws ConfigError where the launcher said which LibTorch it is ($PEAKBENCH_WORKER_LIBTORCH) and
-// it is another, as of an installation of which one half was replaced. Once a device is there:
-// asking LibTorch opens it.
+// Throws ConfigError if the loaded LibTorch is not the one that the launcher named
+// ($PEAKBENCH_WORKER_LIBTORCH), for example in a partly updated installation. Call it after a
+// device was made, because asking LibTorch opens the device.
 void check_loaded_libtorch();
 
 // Opens plugins and gives what they offer. The manifest and stamp are read first, without running
@@ -40,10 +40,10 @@ struct LoadedStrategy {
   planning::Entry manifest;
 };
 
-// Throw PluginError with the plugin's path: a stamp that differs, a library that cannot be opened,
-// a missing entry, one that makes nothing; PluginFailure with what the plugin's own code threw.
-// What a plugin says of the case (Unsupported, OptionError) passes as it is. Libraries stay open
-// for the life of the process.
+// Throw PluginError with the plugin's path: another stamp, a library that cannot be opened, a
+// missing entry, an entry that returns nothing. Throw PluginFailure with the error of the plugin's
+// own code. Let Unsupported and OptionError of the plugin pass. Libraries stay open for the life of
+// the process.
 LoadedModel make_model(const records::PluginUse& use, const at::TensorOptions& tensor_options);
 LoadedStrategy load_strategy(const records::PluginUse& use);
 
@@ -59,8 +59,8 @@ bool changes_base_weights(const records::Job& job);
 // The job's model: its weights on demand where they are changed. Throws what make_model() does.
 LoadedModel build_model(const records::Job& job, const at::TensorOptions& options);
 
-// How a model came to its base weights, for people: "layer by layer", or "whole model first" where
-// its linear layers do not wait for their weights.
+// How a model got its base weights: "layer by layer", or "whole model first" if its linear layers
+// do not wait for their weights.
 std::string way_of_building(torch::nn::Module& model);
 
 // Makes what the strategy left, the output head for example. Throws PluginError where a tensor of

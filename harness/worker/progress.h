@@ -8,7 +8,8 @@
 
 namespace peakbench::worker {
 
-// Progress for whoever started this worker: one JSON object a line on PEAKBENCH_PROGRESS_FD.
+// Progress for the process that started this worker: one JSON object a line on
+// PEAKBENCH_PROGRESS_FD.
 
 // Never throws and never blocks the work for long: a reader that went away is forgotten.
 void report(const records::Progress& progress);
@@ -18,7 +19,7 @@ void report(const records::Progress& progress);
 void report_host_failure(const std::string& reason);
 void report_host_failure_without_memory();
 
-// Where the lines go; -1: nowhere. May be asked in a signal handler once it was asked before.
+// The descriptor of the lines; -1: none. After the first call it may be called in a signal handler.
 int progress_descriptor();
 
 // Where the worker is in its job, for messages.
@@ -34,15 +35,15 @@ struct Place {
 };
 Place place_now();
 
-// A strategy changed this module of the model, by its path: the place of a failure says so.
+// A strategy changed this module of the model, by its path. Failures there mention it.
 void note_changed_module(const std::string& module, const std::string& strategy);
 
 // Where the code was that an exception left, as far as it is known. Replaces what was noted before.
 void note_failure(const std::string& module, const std::string& op);
 
 // "step 2 of 3, backward, module heads.head, operator aten::addmm", and "module heads.head (changed
-// by lora)" where a strategy changed it; without what is not known,
-// empty before the first step. To be asked when something failed.
+// by lora)" if a strategy changed it. Leaves out unknown parts; empty before the first step. To be
+// called after a failure.
 std::string place_in_words();
 
 }  // namespace peakbench::worker

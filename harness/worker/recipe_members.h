@@ -1,6 +1,6 @@
-// The slots of a recipe and its lists of wrappers, each with the manifest's word for it: what is
-// done with all of them (compared, counted, named) is written once, and a new one is a line here.
-// Words: planning/vocabulary.h, which knows no recipe; a test holds the two together.
+// The slots of a recipe and its lists of wrappers, each with the manifest's word for it. Code for
+// all of them (comparing, counting, naming) uses this list, so a new one is one line here. Words:
+// planning/vocabulary.h, which does not know recipes; a test compares both.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ void for_each_slot(Visit&& visit) {
   visit("step_runner", &Recipe::step_runner);
 }
 
-// visit(word, pointer to member) of the lists of objects. `freezing` is none: its entries are
-// functions, which have no address to be known by.
+// visit(word, pointer to member) of the lists of objects. Not `freezing`: its entries are
+// functions, which have no address to identify them.
 template <typename Visit>
 void for_each_wrapper_list(Visit&& visit) {
   visit("embedding_wrappers", &Recipe::embedding_wrappers);

@@ -128,7 +128,7 @@ void RecipeTraining::set_trainable(const Parameter& parameter, bool trainable) {
   const auto known = [&](const Parameter& one) { return one.tensor.unsafeGetTensorImpl() == impl; };
   if (std::none_of(parameters_.begin(), parameters_.end(), known))
     throw std::logic_error("set_trainable is given " + parameter.name +
-                           ", which is none of parameters()");
+                           ", which is not in parameters()");
   if (paused_.contains(impl) == trainable && steps_ > 0) need_changing_set();
   if (trainable)
     paused_.erase(impl);

@@ -39,8 +39,8 @@ class RecipeTraining final : public Training {
   // The model's loss is a mean over tokens: micro-batches count by theirs.
   void share_by_tokens() { shares_by_tokens_ = true; }
 
-  // Throws PluginError where a parameter requires a gradient although the recipe froze it, or the
-  // other way round: somebody else changed it.
+  // Throws PluginError if a parameter's requires_grad contradicts the recipe's freezing: other code
+  // changed it.
   void check_frozen() const;
 
   // After the steps. Throws NoEffect where none of them changed a parameter, and no gradient
@@ -48,8 +48,8 @@ class RecipeTraining final : public Training {
   void need_updates() const;
   // The rule was never given a gradient: the step runner changes the parameters itself.
   bool runner_updates() const { return runner_changed_ && !rule_given_; }
-  // What the steps did otherwise than the baseline, as far as it can be told without values; empty:
-  // nothing. Only where there is an observer.
+  // Differences of the steps from the baseline's, as far as they are visible without values; else
+  // empty. Only with an observer.
   std::string unlike_baseline() const;
   // The trained parameters that some step gave no gradient to. Only where there is an observer.
   std::vector<std::string> without_gradient() const;

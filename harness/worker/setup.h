@@ -17,7 +17,7 @@
 
 namespace peakbench::worker {
 
-// What models and strategies say of where they are, told to the recorder.
+// Reports of models and strategies about their position, passed to the recorder.
 
 class RecordObserver final : public Observer {
  public:

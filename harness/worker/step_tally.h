@@ -25,9 +25,9 @@ class StateNames {
   // state may have been made or moved: a name stays with the allocation, and does not follow the
   // values.
   void name(UpdateRule& rule, Observer& observer) const;
-  // Only that of the parameters just updated, and what belongs to no parameter. With the step fused
-  // into backward this is called once a parameter: no text is made for the others. Learns the names
-  // of what stands in for the model's parameters.
+  // Only state of the parameters just updated, and state of no parameter. With the step fused into
+  // backward this is called once a parameter, and makes no names of the others. Learns the names of
+  // tensors that replace the model's parameters.
   void name(UpdateRule& rule, const std::vector<Parameter>& updated, Observer& observer);
 
  private:
@@ -39,8 +39,8 @@ class StateNames {
 // What each step did to each trained parameter, whatever the values: did backward give it a
 // gradient, was it updated from that, how often. The baseline hands every gradient to one update.
 
-// What steps may do otherwise than the baseline's because a strategy that says so (it trains a
-// different problem) has that part of the recipe: the reference does the same then.
+// Allowed differences of steps from the baseline's. A strategy that declares to train a different
+// problem may make them if it has that part of the recipe: its reference does the same.
 struct Departures {
   bool passes = false;        // step_runner: none with backward, or several that add up
   bool handing_over = false;  // schedule, step_runner, gradient hooks and transforms
@@ -70,8 +70,8 @@ class StepTally {
   const std::string& unlike_baseline() const { return unlike_baseline_; }
   // Parameters that some step gave no gradient to.
   std::vector<std::string> without_gradient() const;
-  // A parameter that one pass gave a gradient to and another pass of the same step did not; empty
-  // where there is none.
+  // A parameter that got a gradient in one pass and none in another pass of the same step; or
+  // empty.
   const std::string& unlike_first_pass() const { return unlike_first_pass_; }
 
  private:
@@ -123,7 +123,7 @@ class NamedRule final : public UpdateRule {
 
  private:
   std::shared_ptr<UpdateRule> inner_;
-  StateNames names_;  // learns what stands in for the parameters at this depth
+  StateNames names_;  // learns the parameters' replacements at this depth
 };
 
 // The recipe's own rule, inside of all wrappers, as the tally sees it.

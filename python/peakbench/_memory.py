@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
 from peakbench import _cards, _journal
 from peakbench._journal import Part
 
-NO_PARTS = "start the program with `peakbench emulate -- python3 ...` or `peakbench trace -- python3 ...`: then the lines that fill the peak are told"
+NO_PARTS = "start the program with `peakbench emulate -- python3 ...` or `peakbench trace -- python3 ...`: then the lines that fill the peak are reported"
 
 
 class MemoryUnavailable(RuntimeError):
@@ -198,7 +198,7 @@ def fits(card: str) -> Fit:
     elif allocated > total:
         said = "it does not fit"
     elif allocated + context.bytes > total:
-        said = "it may not fit, as the context has no room"
+        said = "it may not fit with a CUDA context"
     else:
         said = f"it may fit, as {in_words(allocated)} are allocated and the rest is cache: run it on that card (peakbench emulate --card {card})"
     sentence = f"{in_words(needed)} reserved at the peak, {card} has {in_words(total)}, {_of_context(context)}: {said}"

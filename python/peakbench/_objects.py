@@ -138,7 +138,7 @@ def _promise(promise: str, tolerance: Optional[float], relative_tolerance: Optio
     if any(isinstance(one, bool) or not isinstance(one, (int, float)) or not 0 <= one < float("inf") for one in tolerances):
         raise ValueError("a tolerance is a number of 0 or more")
     if reference and promise == "different_problem":
-        raise ValueError("different_problem is held against nothing: leave the reference out, or promise something")
+        raise ValueError("different_problem is compared with nothing: leave out the reference, or promise something")
     return Promise(promise, tolerance, relative_tolerance, reference)
 
 

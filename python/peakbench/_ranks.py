@@ -103,7 +103,7 @@ def _watched(item: pytest.Item, processes: "List[_Process]") -> List[List[pytest
     late = [process for process in processes if process.is_at_work()]
     told = [process.told(item) for process in failed or processes]
     for report in (report for reports in told for report in reports if report.failed):
-        report.sections += [("other ranks", f"{process} was ended: what it takes is not known") for process in late if process not in failed]
+        report.sections += [("other ranks", f"{process} was ended: its peak is unknown") for process in late if process not in failed]
     return told
 
 

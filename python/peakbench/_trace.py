@@ -87,7 +87,7 @@ class _Reading:
                 found.append(row)
                 self._left_bytes -= sum(len(value) for value in row if isinstance(value, (str, bytes)))
                 if len(found) > self._most_rows or self._left_bytes < 0:
-                    raise ValueError("it has more rows or text than a file of its size has room for")
+                    raise ValueError("it has more rows or text than a file of its size can have")
         except sqlite3.Error as error:
             if self._stopped_by is not None:
                 raise self._stopped_by from None

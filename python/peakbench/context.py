@@ -66,7 +66,7 @@ def _measured(asked: argparse.Namespace) -> str:
     versions = {"driver": before[uuid].driver, "cuda": str(torch.version.cuda), "torch": str(torch.__version__)}
     source = f"`peakbench doctor --context`, {datetime.datetime.now(datetime.timezone.utc).date().isoformat()}"
     if "PEAKBENCH_EMULATED_CARD" in os.environ:
-        source = f"an EMULATED card, of which nothing is learnt: {source}"
+        source = f"an EMULATED card, which shows nothing about a real one: {source}"
     measured = []
     for what, do in (("one tensor", _one_tensor), ("training a small Transformer in bfloat16", _train)):
         do(torch)

@@ -223,8 +223,8 @@ def _measured(item: pytest.Item) -> Generator[None, Any, Any]:
             key = ", ".join([card, *([str(rank)] if rank else []), f"torch {torch.__version__}"])
             _leave(item, peak, key)
     if started():
-        _fail("device_memory: the test started a process that uses the card, and only the test's own process is measured: "
-              "run what it starts in the test itself, ask for ranks in the mark, or run it under `peakbench trace`")  # fmt: skip
+        _fail("device_memory: the test started a process that uses the card, and only the test's own process is measured. "
+              "Run its code in the test itself, ask for ranks in the mark, or run it under `peakbench trace`")  # fmt: skip
     others = stretch.other_devices()
     if others:
         _fail(f"device_memory: the test allocated on {', '.join(others)}, and only cuda:{stretch.device} is measured, which was current when it began: "
@@ -310,7 +310,7 @@ def _of_mark(mark: pytest.Mark) -> _Limit:
     if type(wanted.warmup) is not int or wanted.warmup < 0:
         raise _Wrong(f"warmup={shown_object(wanted.warmup)} is no number of runs before the measured one, such as 1")
     if type(wanted.ranks) is not int or wanted.ranks < 1:
-        raise _Wrong(f"ranks={shown_object(wanted.ranks)} is no number of processes: a whole number, 1 or more")
+        raise _Wrong(f"ranks={shown_object(wanted.ranks)}: expected a number of processes, 1 or more")
     if wanted.card is not None:
         if type(wanted.card) is not str:
             raise _Wrong(f'card={shown_object(wanted.card)} is no name of a card, such as "h100-80gb"')
@@ -422,7 +422,7 @@ def _told(parts: Tuple[Part, ...], limit: _Limit) -> str:
     if not parts and _journal.is_full(_journal.path()):
         return f"{workspaces}\n{_journal.FULL[0].upper()}{_journal.FULL[1:]}."
     if not parts:
-        return f"{workspaces}\nWhich lines it was is told under `peakbench emulate -- python3 -m pytest`, without --no-lines and with a PyTorch that a tracer is there for."
+        return f"{workspaces}\nTo see the lines, run `peakbench emulate -- python3 -m pytest` without --no-lines, with a PyTorch that has a tracer."
     return "\n".join([
         _table("By line", parts, _where),
         _table("By module", parts, lambda part: part.module or "(outside of modules)"),

@@ -15,9 +15,9 @@
 
 namespace peakbench::analysis {
 
-// What was alive at the maximum of each phase, summed by category, module and operator: enough to
-// say which part grew between two runs, without their traces: the history keeps
-// parts of runs whose traces are gone.
+// Memory alive at the maximum of each phase, summed by category, module and operator. It shows
+// which part grew between two runs without their traces. The history keeps the parts of runs whose
+// traces are deleted.
 
 struct Part {
   std::string phase;         // the phase whose maximum this is
@@ -36,17 +36,17 @@ struct CaseParts {
   bool operator==(const CaseParts&) const = default;
 };
 
-// The parts of the case's own space, at the first maximum of allocated bytes of each
-// phase over all steps (build: before them), in order of phases, then of names: the same trace, the
-// same parts. Guarantee: a phase's block_bytes sum to `phases.PHASE.peak_allocated_bytes` of
-// trace::summarise(). Throws TraceError where the trace does not add up.
+// The parts of the case's own space at the first maximum of allocated bytes of each phase, over all
+// steps (build: before them). Sorted by phase, then by name, so that the same trace gives the same
+// parts. Guarantee: a phase's block_bytes sum to `phases.PHASE.peak_allocated_bytes` of
+// trace::summarise(). Throws TraceError for an inconsistent trace.
 std::vector<Part> parts_of(const trace::Trace& trace);
 
 // The allocations behind parts_of(), by phase; a phase in which nothing was alive is left out.
 std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace);
 
-// Of one case of a run whose traces lie in `folder`; nullopt where the case has no trace there (not
-// recorded, not kept). Throws ConfigError for one that is damaged or newer.
+// For one case of a run with its traces in `folder`; nullopt if it has no trace there (not
+// recorded, not kept). Throws ConfigError for a damaged or newer trace.
 std::optional<std::vector<Part>> parts_of_case(const records::CaseResult& result,
                                                const std::string& folder);
 
@@ -61,16 +61,15 @@ std::vector<CaseParts> parts_of_run(const records::Run& run, const std::string& 
 nlohmann::json to_json(const std::vector<CaseParts>& cases);
 std::vector<CaseParts> parts_from_json(const nlohmann::json& json);
 
-// One run to compare, and what is at hand of its traces.
+// One run to compare, with the available data of its traces.
 
 struct Source {
   records::Run run;
-  std::vector<CaseParts> parts;  // of cases whose trace was at hand when they were filed
+  std::vector<CaseParts> parts;  // of cases whose trace existed when they were added
   std::string folder;            // where traces are, to be read where they are needed; "" = none
   std::string label;             // "results/new", "main@latest (run 12, 3f9c2d1)"
-  // What `peakbench emulate --json` wrote: of memory it has allocated and reserved at the peak and,
-  // where it was traced, the categories and `lines` there. What else a case would have is not known
-  // rather than none.
+  // From `peakbench emulate --json`: it has allocated and reserved memory at the peak and, if the
+  // program was traced, its categories and `lines`. Other figures of a case are unknown, not zero.
   bool peaks_only = false;
   std::vector<trace::LineShare> lines = {};
 };
@@ -125,7 +124,7 @@ std::string layer_pattern(const std::string& module);
 // BASE has last.
 std::vector<Alike> differences_of(const trace::Alive& base, const trace::Alive& now);
 
-// What is alive at one moment, folded: small, to be kept and held against that of another trace.
+// Memory alive at one moment, folded: small enough to keep and to compare with another trace's.
 class Fold {
  public:
   Fold() = default;

@@ -37,7 +37,7 @@ class Steps {
   std::vector<std::int32_t> numbers_;
 };
 
-// What looks like a mistake in a program's memory, one function a kind. For this module alone.
+// Probable mistakes in a program's use of memory, one function a kind. For this module alone.
 
 struct Program {
   const trace::Trace& trace;
@@ -54,7 +54,7 @@ std::string in_words(std::int64_t bytes);        // "12.0 MiB"
 const char* in_words(trace::Category category);  // as it follows "5.200 GiB is": "activations"
 // As it follows "The peak is 8.104 GiB,": "in backward of step 2".
 std::string when(trace::Phase phase, std::int32_t step);
-// The same with what comes before it; empty where no phases were recorded, as of a snapshot.
+// The same after a text; empty if no phases were recorded, as in a snapshot.
 std::string when(const trace::Trace& trace, const char* before, trace::Phase phase,
                  std::int32_t step);
 // "The peak is 8.104 GiB, in backward of step 2"
@@ -62,7 +62,7 @@ std::string level_text(const trace::Trace& trace, const trace::Peak& peak);
 
 std::vector<Finding> find_growth(const Program& program);
 std::vector<Finding> find_joined(const Program& program);
-// `grown`: what find_growth has said already.
+// `grown`: findings of find_growth, which are not repeated.
 std::vector<Finding> find_kept(const Program& program, const std::vector<Finding>& grown);
 std::vector<Finding> find_evaluation(const Program& program);
 std::vector<Finding> find_larger_copies(const Program& program);
@@ -80,7 +80,7 @@ const std::string& name_of(const Program& program, const trace::Lifetime& lifeti
 bool is_own(const Program& program, const trace::Lifetime& lifetime);  // of the trace's own space
 bool is_at_peak(const Program& program, const trace::Lifetime& lifetime);
 
-// What is too little to be told: a thousandth of the peak, or another share of it.
+// The smallest finding that is reported: a thousandth of the peak, or another share of it.
 inline constexpr std::int64_t kLeastShare = 1000;
 std::int64_t least(const Program& program, std::int64_t share = kLeastShare);
 

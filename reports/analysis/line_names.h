@@ -7,12 +7,14 @@
 
 namespace peakbench::analysis {
 
-// What a line of somebody's code is called for people: its file shortened to what differs.
+// Display names of source lines: file names shortened to the part that differs.
 
-// Of the files of one trace: the program's own without the folder that all of them are in, those
-// of libraries from behind site-packages, a notebook's cells In[3], where the number is not known
-// <cell> or, of several, <cell 1> and so on, in the order in which they first allocate. A name
-// holds what the file's does, nothing is escaped.
+// Names of the files of one trace, unescaped:
+//
+// - the program's own: without their common folder;
+// - those of libraries: the part after site-packages;
+// - cells of a notebook: In[3]. Cells without a number are <cell>, or <cell 1>, <cell 2>, ... in
+//   the order of their first allocation.
 class LineNames {
  public:
   explicit LineNames(const std::vector<std::string>& files);
@@ -30,8 +32,8 @@ class LineNames {
 // Where one line of a program holds most of a peak, as `trainer.train()` does: the lines of
 // libraries that it calls.
 
-// By the innermost line that is not PyTorch's, whoever wrote it, the largest first; empty where no
-// line of `own` (lines_at) holds more than half, and where these lines are those.
+// Shares by the innermost line outside of PyTorch, whoever wrote it; the largest first. Empty if no
+// line of `own` (lines_at) holds more than half, or if the result would be the lines of `own`.
 std::vector<trace::LineShare> called_lines(const trace::Trace& trace,
                                            const std::vector<trace::Lifetime>& lifetimes,
                                            std::uint64_t event,

@@ -160,8 +160,8 @@ std::vector<Finding> find_copies(const Program& program, ScopeKind kind, Finding
 std::vector<Finding> find_larger_copies(const Program& program) {
   return find_copies(program, ScopeKind::kLargerCopy, FindingKind::kConversion,
                      {"copies in a larger dtype",
-                      "is .float() (or what autocast does) needed there? What is made of such a "
-                      "copy is as large."});
+                      "is .float() (or autocast's copy) needed there? Everything computed from "
+                      "such a copy is as large."});
 }
 
 std::vector<Finding> find_frozen_copies(const Program& program) {
@@ -326,8 +326,8 @@ std::vector<Finding> find_reserved(const Program& program) {
   if (!follows_the_inputs(program, sizes)) return {};
   Finding finding{FindingKind::kReserved, "", more, 0, {}};
   finding.sentence = fmt::format(
-      "{} is reserved where at most {} is allocated: the inputs of the steps have {} sizes ({} to "
-      "{}), and blocks of one size often do not fit another; try "
+      "{} is reserved, and at most {} is allocated. The inputs of the steps have {} sizes ({} to "
+      "{}), and blocks of one size often do not fit another. Try "
       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or fewer sizes.",
       in_words(reserved), in_words(program.peak.allocated_bytes), sizes.size(),
       in_words(*sizes.begin()), in_words(*sizes.rbegin()));

@@ -115,7 +115,7 @@ std::string caught_text(const trace::Trace& trace, const LineNames& names, bool 
                                   when(trace, ", ", event.phase, event.step));
     if (lines.empty() || lines.back() != line) lines.push_back(line);
   }
-  std::string text = lines.empty() ? "" : "\nRan out of memory, and went on:\n";
+  std::string text = lines.empty() ? "" : "\nRan out of memory and continued:\n";
   for (std::size_t i = 0; i < lines.size() && i < kMost; ++i) text += lines[i];
   if (lines.size() > kMost) text += fmt::format("  and {} times more\n", lines.size() - kMost);
   return text;

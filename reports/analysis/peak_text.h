@@ -1,5 +1,5 @@
-// What fills a program's memory at its peak, for a terminal and as JSON: at length, and in short.
-// Pure; names from the trace stand as they are.
+// What fills a program's memory at its peak, for a terminal and as JSON: in full, and in short.
+// Pure; names from the trace are not escaped.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,12 +11,12 @@
 
 namespace peakbench::analysis {
 
-// The sentences of why(), the categories, and the lines of code that hold most; what filled the
-// card where memory ran out at the end, and where the program went on after that.
-// `ended_of_it`: the program ended with the failure that its trace ends with.
+// The text: sentences of why(), categories, the lines that hold most. Then, if memory ran out at
+// the end, what filled the card at that moment. Last, the failed allocations after which the
+// program continued. `ended_of_it`: the program ended with the failure that its trace ends with.
 std::string peak_text(const trace::Trace& trace, bool ended_of_it);
 
-// Of one process of several: which one is told of.
+// Selects one of several processes.
 struct Teller {
   std::string name;           // "rank 3"; empty where it is the only one
   std::size_t processes = 1;  // that were recorded
@@ -39,17 +39,20 @@ struct PeakBrief {
   // ran out, of what was allocated then. Where one line of the program holds more than half, what
   // it calls is named, too. Empty where no call stacks were recorded.
   std::string fills;
-  // What looks like a mistake (why.h), else the line of PyTorch against the largest part
-  // (strategies_against.h). Empty: neither is known.
+  // A probable mistake (why.h), else the line of PyTorch against the largest part
+  // (strategies_against.h). Empty if neither is known.
   std::string advice;
 };
 
-// Pure; names from the trace stand as they are.
+// Pure; names from the trace are not escaped.
 PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
 
-// Under the names of run.json's `memory`: peak_allocated_bytes, peak_phase, peak_step (from 0; 0
-// before the first one), at_peak; `peak_when`, the same in words; `lines`, the 32 that hold most;
-// and `called_lines` (line_names.h).
+// JSON with the names of `memory` in run.json, and some more:
+//
+// - peak_allocated_bytes, peak_phase, peak_step (from 0; 0 before the first one), at_peak;
+// - peak_when: the same in words;
+// - lines: the 32 that hold most;
+// - called_lines (line_names.h).
 nlohmann::ordered_json peak_json(const trace::Trace& trace,
                                  const std::vector<trace::Lifetime>& lifetimes);
 

@@ -20,16 +20,16 @@ struct Against {
   std::vector<std::string> strategies;  // ids, those that need least of a program first
 };
 
-// Of what is allocated in a phase under a category; no strategies where none is meant for it. What
-// each makes of the part is in its manifest (`cost`), in words.
+// Strategies against memory that is allocated in a phase under a category; may be empty. Each
+// strategy's effect on it is in its manifest (`cost`), in words.
 Against strategies_against(trace::Category category, trace::Phase phase);
 
 // A peak by category, the largest first.
 std::vector<std::pair<std::string, std::int64_t>> parts_by_size(const records::Memory& memory);
 
-// What to try against a case's peak: the strategies for the parts that hold a twentieth of it or
-// more, those of the largest part first; then `more`, of which nobody says what they are meant for.
-// None that is in the stack.
+// Strategies to try against a case's peak, without those already in the stack. First those against
+// parts of at least a twentieth of the peak, the largest part first. Then `more`: strategies
+// without a declared purpose.
 std::vector<std::string> strategies_to_try(const records::CaseResult& now,
                                            const std::vector<std::string>& more);
 

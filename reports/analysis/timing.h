@@ -10,11 +10,10 @@
 
 namespace peakbench::statistics {
 
-// Whether one thing is slower than another (a build, a strategy), told from times that are noisy.
-// Pure.
+// Whether one thing (a build, a strategy) is slower than another, by noisy times. Pure.
 //
-// Everything is about logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its
-// negative. docs/how-to/compare.md has the method and what it was measured to do.
+// Everything uses logarithms of ratios: 0.05 is 5% slower, and a ratio's inverse is its negative.
+// docs/how-to/compare.md describes the method and its measured error rates.
 
 enum class Direction { kSame, kBetter, kWorse, kUnknown };
 const char* to_string(Direction direction);  // "same", "better", "worse", "unknown"
@@ -27,8 +26,8 @@ double student_t_quantile(double probability, int freedom);
 struct SpeedDifference {
   Direction direction = Direction::kUnknown;
   std::size_t samples = 0;  // pairs, rounds, or processes of the side that has fewer
-  // NEW's step time over BASE's, and its interval: each end is passed by chance as often as the
-  // rate of false alarms says. 0 where there are too few samples for an interval.
+  // NEW's step time over BASE's, with its interval. The true ratio lies beyond each end with the
+  // probability `false_alarms`. 0 if there are too few samples for an interval.
   double ratio = 0, low = 0, high = 0;
   std::optional<std::int64_t> more;  // kUnknown: samples that should settle it; absent: over 1000
   std::string reason;                // kUnknown: why
@@ -38,10 +37,9 @@ struct SpeedDifference {
 // (3.75).
 inline constexpr std::size_t kLeastSamples = 5;
 
-// Paired t: `log_ratios` is ln(new / base), one a pair of processes that ran next to each other in
-// random order. `same` where the interval lies within the margin on both sides of 1; `worse` and
-// `better` where it does not and lies on one side of 1.
-// Fewer than `least` samples, which is 2 at least, are not judged.
+// Paired t: `log_ratios` is ln(new / base), one for each pair of processes that ran next to each
+// other in random order. `same` if the interval is within the margin on both sides of 1; else
+// `worse` or `better` if it is on one side of 1. Needs `least` samples, at least 2.
 SpeedDifference judge_pairs(const std::vector<double>& log_ratios, double margin,
                             double false_alarms, std::size_t least = kLeastSamples);
 
@@ -50,7 +48,7 @@ SpeedDifference judge_pairs(const std::vector<double>& log_ratios, double margin
 SpeedDifference judge_groups(const std::vector<double>& base, const std::vector<double>& now,
                              double margin, double false_alarms);
 
-// The smallest whole number in the middle, the lower of two: a step that was measured.
+// The median of whole numbers, the lower of the middle two: a step that was measured.
 std::int64_t median_of(std::vector<std::int64_t> values);
 
 }  // namespace peakbench::statistics
@@ -74,8 +72,8 @@ statistics::SpeedDifference time_against(const records::Throughput& ours,
 bool has_interval(const statistics::SpeedDifference& difference);
 bool is_told(const statistics::SpeedDifference& difference);  // faster or slower, beyond noise
 
-// How much other processes disturbed timing: of the rounds whose load is known, those in which they
-// kept more than a tenth of `cores` busy, and the most that they did.
+// How much other processes disturbed timing. Counts rounds whose load is known: all, those in which
+// other processes kept more than a tenth of `cores` busy, and the largest load.
 struct Disturbance {
   std::size_t rounds = 0, busy = 0;
   double most = 0;  // cores

@@ -1,5 +1,5 @@
-// What a program's peak is made of, in the sentences that a person needs first: where it is, the
-// lines of code that hold it, and what looks like a mistake. Pure.
+// Why a program's peak is as high as it is, in sentences: where it is, the source lines that hold
+// it, and probable mistakes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct Why {
   std::vector<Finding> findings;  // in the order of FindingKind
 };
 
-// Of the trace's own space. A finding is there only where the figures say so; what is below a
-// thousandth of the peak is not told (an evaluation: a hundredth; copies: a twentieth).
+// Findings in the trace's own space, each backed by its figures. Those below a thousandth of the
+// peak are left out (an evaluation: a hundredth; copies: a twentieth).
 Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
 
 struct Sentence {
@@ -49,9 +49,14 @@ struct Sentence {
   std::string kind;  // the finding's; empty: of the peak
 };
 
-// In the order in which a person needs them: what ran out, what explains a tenth of the peak or
-// more (the largest first), where the peak is, and what else was found. Where memory ran out and
-// something grew by a tenth of the peak or more, that comes before it.
+// The sentences, the most useful first:
+//
+// 1. what ran out;
+// 2. causes of a tenth of the peak or more, the largest first;
+// 3. where the peak is;
+// 4. other findings.
+//
+// If memory ran out and something grew by a tenth of the peak or more, the growth comes first.
 std::vector<Sentence> sentences_of(const Why& why);
 
 }  // namespace peakbench::analysis

@@ -22,12 +22,13 @@ std::string why_times_differ(const records::Run& base, const records::CaseResult
 // The lines of a program's code whose bytes at the peak differ between two runs. For this module
 // alone.
 
-// The largest difference first, grown or shrunk. Empty where either has no trace of its peak, or
-// one without call stacks. Lines go by file and function, and within a
-// function by their order, paired where they have the same number or the same bytes: one that an
-// edit has moved stays the same line. They have NEW's numbers, one that is gone BASE's. Where the
-// runs have no file in common, because they lay in two folders, files go by what they are called
-// within.
+// Changes by source line, the largest difference first, grown or shrunk. Empty if either side has
+// no trace of its peak or no call stacks.
+//
+// Lines are paired by file and function, and within a function by their order: those with the same
+// number or the same bytes. So a line that an edit has moved stays the same line. Lines have NEW's
+// numbers, removed ones BASE's. If the runs have no file in common (two folders), files are paired
+// by their short names.
 std::vector<LineChange> line_changes(const Source& base, const records::CaseResult& before,
                                      const Source& now, const records::CaseResult& after);
 

@@ -219,14 +219,13 @@ void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
 
 void add_peaks_only(const Source& base, const Source& now, std::vector<std::string>& notes) {
   if (!base.peaks_only && !now.peaks_only) return;
-  notes.push_back(fmt::format(
-      "{} what `peakbench emulate --json` wrote: allocated and reserved memory at the peak are "
-      "compared, of the process that had the most allocated, and what fills the peak where both "
-      "say "
-      "it. Bytes asked for and phases are not in it.",
-      base.peaks_only && now.peaks_only ? "Both are"
-      : base.peaks_only                 ? "BASE is"
-                                        : "NEW is"));
+  notes.push_back(
+      fmt::format("{} from `peakbench emulate --json`. Compared are allocated and reserved memory "
+                  "at the peak, of the process with the most allocated memory, and what fills the "
+                  "peak if both files have it. Requested bytes and phases are not in these files.",
+                  base.peaks_only && now.peaks_only ? "Both are"
+                  : base.peaks_only                 ? "BASE is"
+                                                    : "NEW is"));
 }
 
 void add_notes(const Comparison& found, std::vector<std::string>& notes) {

@@ -1,9 +1,9 @@
-// One run against another: what became of each case, which figures grew, and which part of the
-// model they grew in. Plain records; text, JSON, Markdown and HTML are made of them elsewhere.
+// Compares one run with another: the outcome of each case, figures that grew, and the part of the
+// model in which they grew. Plain records; other files make text, JSON, Markdown and HTML of them.
 //
 // Cases are matched by id. Figures of different cards, or of an emulated card and a real one, are
-// never compared, nor is what was not measured: such a case is kRefused. Nothing here decides
-// whether a change is to be merged: that is a gate's (reports/compare/gate.h).
+// never compared, and neither is anything that was not measured: such a case is kRefused. Whether a
+// change may be merged is decided by a gate (reports/compare/gate.h).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ using Policy = records::GatePolicy;
 struct Change {
   std::string name, base, now;  // empty: not there
   std::size_t cases = 0;        // settings of cases: how many changed so; else 0
-  bool is_setting = false;      // of the run or its cases, or which PyTorch or driver: told first
+  bool is_setting = false;      // of the run or its cases, or the PyTorch or driver: reported first
 };
 
 // One peak of memory, of the whole step or of a phase.
@@ -112,7 +112,7 @@ struct CaseComparison {
   std::vector<CategoryChange> categories;
   std::optional<PhaseGrowth> at_peak;    // where a figure of the peak is not the same
   std::vector<PhaseGrowth> growth;       // of phases with a figure that is not the same
-  std::string growth_note;               // why it is not known what grew; empty where it is
+  std::string growth_note;               // why the growth is unknown; else empty
   std::vector<LineChange> lines;         // of programs whose traces have call stacks
   std::optional<Speed> speed;            // where both were timed
   std::optional<VerdictChange> verdict;  // where both have one
@@ -151,10 +151,10 @@ std::string to_csv(const Comparison& comparison);
 
 // What was allocated at the case's own peak; nullptr where that was not compared.
 const Measure* peak_allocated(const CaseComparison& one);
-// The figure that a case is called worse or better for: of the case's own peak where that is, else
-// of another space or rank, else of the phase that moved most. nullptr where it is neither.
+// The figure by which a case is called worse or better. The first one that changed: the case's own
+// peak; that of another space or rank; the phase that moved most. nullptr if none changed.
 const Measure* telling_figure(const CaseComparison& one);
-// Why that figure moved; nullptr where it is not known.
+// Why that figure moved; nullptr if unknown.
 const PhaseGrowth* explanation_of(const CaseComparison& one, const Measure& measure);
 // The peak is this phase's maximum on both sides, and its growth the same.
 bool is_told_at_peak(const CaseComparison& one, const PhaseGrowth& growth);

@@ -1,4 +1,4 @@
-// A comparison judged by its policy: pass or not, why, and the exit code that says so.
+// Judges a comparison by its policy: pass or not, why, and the exit code.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace peakbench::compare {
 // Also the program's exit codes (docs/reference/exit-codes.md).
 enum class Outcome {
   kPassed = 0,
-  kUnusable = 2,    // a case, or every case, could not be compared: nothing was told of the code
+  kUnusable = 2,    // a case, or every case, could not be compared: no result about the code
   kRegression = 4,  // memory, step time or a verdict is worse than the policy lets pass
   kFailedCase = 5,  // a case that ended ok does not any more, or is missing
 };
@@ -20,7 +20,7 @@ const char* to_string(Outcome outcome);  // "passed", "unusable", "regression", 
 
 // One reason why a gate does not pass.
 struct Finding {
-  std::string case_id;  // empty: of the whole gate
+  std::string case_id;  // empty: for all cases
   Outcome outcome = Outcome::kRegression;
   std::string sentence;              // "memory is worse: allocated +512 bytes in forward"
   std::vector<std::string> details;  // figures and the parts that grew, a line each

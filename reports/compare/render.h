@@ -35,15 +35,15 @@ struct PageOptions {
   nlohmann::ordered_json json;  // what `json` writes; the comparison's own where it is null
 };
 
-// One page. Markdown is short whatever the comparison holds: GitHub takes comments of 65,536
-// characters. HTML is one file; its timelines need the traces of both runs at hand.
+// One page. Markdown stays short for any comparison, because GitHub limits comments to 65,536
+// characters. HTML is one file; its timelines need the traces of both runs.
 std::string render_markdown(const Comparison& comparison, const PageOptions& options);
 std::string render_html(const Source& base, const Source& now, const Comparison& comparison,
                         const PageOptions& options);
 
-// Writes comparison.html, .md, .json and .txt as the formats say, each whole or not at all, and
-// returns their paths. Nothing is written before everything is rendered. Throws ConfigError:
-// unknown format, a wrong template, a folder that cannot be written.
+// Writes comparison.html, .md, .json and .txt as the formats say, each atomically, and returns
+// their paths. Nothing is written before everything is rendered. Throws ConfigError: unknown
+// format, an invalid template, a folder that cannot be written.
 std::vector<std::string> write_pages(const Source& base, const Source& now,
                                      const Comparison& comparison, const PageOptions& options);
 

@@ -9,8 +9,8 @@ class Page {
  public:
   explicit Page(int width);
 
-  // `text` from column `indent` on; what does not fit goes on two columns further in. A word wider
-  // than the line is cut.
+  // Appends `text` from column `indent` on. Further lines are indented by two more columns. Cuts a
+  // word that is wider than the line.
   void line(int indent, const std::string& text);
   void blank() { text_ += "\n"; }
   int width() const { return width_; }

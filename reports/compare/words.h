@@ -51,7 +51,7 @@ std::string where_text(const PhaseGrowth& growth, bool at_peak);
 // "+1.200 GiB at train.py:42 (forward)".
 std::string line_text(const LineChange& change);
 
-// The parts in the order that people read them: the largest difference first, grown or shrunk.
+// The parts in reading order: the largest difference first, grown or shrunk.
 std::vector<Growth> largest_first(std::vector<Growth> parts);
 
 // The line that explains a part where nothing of it is known.

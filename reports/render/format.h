@@ -1,5 +1,5 @@
-// How people read a figure: GiB everywhere, three decimals; counts with separators; times in the
-// unit that fits. Bytes stay exact beside it. Pure, independent of the locale.
+// Figures as readers see them: GiB everywhere, three decimals; counts with separators; times in a
+// suitable unit. Exact bytes are shown next to them. Pure, independent of the locale.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ std::string signed_gib(std::int64_t bytes);  // "−1.102", "+0.010", "0"
 std::string grouped(std::int64_t value);     // "6,087,938,768"
 std::string count_of(std::size_t count, const std::string& what);  // "1 case", "1200 cases"
 std::string signed_grouped(std::int64_t value);                    // "−1,024", "+512", "0"
-double ratio_of(std::int64_t part, std::int64_t whole);            // 0 where there is no whole
+double ratio_of(std::int64_t part, std::int64_t whole);            // 0 if `whole` is 0
 // What is no finite number is "NaN", "∞" or "−∞" in all of these.
 std::string percent(double fraction);         // 0.1944 -> "19.4"
 std::string signed_percent(double fraction);  // -0.1944 -> "−19.4", "0.0"

@@ -99,8 +99,8 @@ struct FieldType<std::vector<T>> {
   }
 };
 
-// A line of the list. It looks at the member when asked, so the struct must still be there. A flag
-// alone may be worked out in the list: {"has_rows", !rows.empty(), "`rows` is not empty"}.
+// A line of the list. It reads the member when asked, so the struct must outlive it. A flag may be
+// computed in the list: {"has_rows", !rows.empty(), "`rows` is not empty"}.
 struct FieldValue {
   template <typename T>
   FieldValue(const char* name, const T& member, const char* summary)

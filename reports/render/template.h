@@ -10,20 +10,19 @@
 
 namespace peakbench::reports {
 
-// Arithmetic for templates: + - * / and parentheses over decimal numbers. Places and sizes of a
-// drawing are worked out in the template, so that all looks stay there.
+// Arithmetic for templates: + - * / and parentheses over decimal numbers. With it, templates
+// compute positions and sizes of drawings, so that all styling stays in them.
 
 // Throws std::invalid_argument that says what was read and where it stopped.
 double evaluate(const std::string& expression);
 
-// Mustache templates: found in the user's folder or ours, checked against the fields of the view
-// that they are to show, rendered.
+// Mustache templates: found in the user's folder or ours, checked against the fields of their view,
+// and rendered.
 //
-// Mustache shows a blank for a name it does not know; here that is an error with file and line,
-// found before anything is rendered. `{{> name}}` includes name.mustache, or a file that has an
-// extension of its own (style.css). In
-// `{{#calc}}...{{/calc}}` stands arithmetic over fields. Set-delimiter tags and recursive partials
-// are refused.
+// Mustache shows a blank for an unknown name; here that is an error with file and line, found
+// before anything is rendered. `{{> name}}` includes name.mustache, or a file with its own
+// extension (style.css). `{{#calc}}...{{/calc}}` contains arithmetic over fields. Set-delimiter
+// tags and recursive partials are refused.
 
 enum class Escape { kHtml, kMarkdown };
 

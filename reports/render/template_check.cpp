@@ -197,7 +197,7 @@ class Checker {
     const bool scoped = tag.kind == '#' && field && field->kind != FieldKind::kFlag;
     const bool inside = std::find(scopes_.begin(), scopes_.end(), field) != scopes_.end();
     if (scoped && inside && field->kind == FieldKind::kList) {
-      error(tag.line, "{{#" + tag.name + "}} stands inside itself: a list in the same list");
+      error(tag.line, "{{#" + tag.name + "}} is inside itself: a list in the same list");
     }
     if (scoped) scopes_.push_back(field);
     sections_.push_back({tag.name, tag.line, scoped, std::nullopt});
@@ -226,7 +226,7 @@ class Checker {
   void check_value(const Tag& tag) {
     if (tag.name == ".") {
       if (!is_text(*scopes_.back()))
-        error(tag.line, "{{.}} stands for a text, and there is none here");
+        error(tag.line, "{{.}} is the current text, and there is no text here");
       return;
     }
     const Field* field = resolve(tag);

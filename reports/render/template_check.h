@@ -14,7 +14,7 @@ struct TemplateFile {
   std::string path, text;
 };
 
-// Finds a template by name, "html/table.mustache"; throws std::out_of_range where there is none.
+// Finds a template by name, "html/table.mustache"; throws std::out_of_range if it does not exist.
 using LoadTemplate = std::function<TemplateFile(const std::string& name)>;
 
 struct CheckedTemplate {

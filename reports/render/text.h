@@ -33,8 +33,8 @@ std::string build_text(const records::Setting& setting);
 std::string name_alone(const records::Setting& setting);
 std::string row_name(const records::Setting& setting);
 
-// Where a long word of a page may break: browsers break `train.py:42` or `encoder.layers.0.mlp`
-// nowhere, or, told to, at any letter.
+// Line breaks in long words of a page: by default browsers break `train.py:42` or
+// `encoder.layers.0.mlp` nowhere or, with a style, at any letter.
 
 // The same page with a `<wbr>` behind separators and before capitals of words of more than 20
 // characters, and in runs of 20 characters without either. Text alone: tags, scripts, styles and

@@ -97,7 +97,7 @@ bool is_claimed(const records::Equivalence& equivalence, const std::string& case
 std::string equivalence_label(const records::Equivalence& equivalence, const std::string& case_id,
                               const std::string& held_to) {
   if (equivalence.promise == "different_problem") return "trains differently";
-  if (equivalence.reference_case == case_id) return "what others are held against";
+  if (equivalence.reference_case == case_id) return "what others are compared with";
   std::string label;
   if (trains_differently(equivalence))
     label = held_to.empty() ? "trains differently, else " : "as " + held_to + ", ";

@@ -12,8 +12,8 @@
 
 namespace peakbench::reports {
 
-// The words that people read for the ids that records hold, and the order in which categories are
-// stacked. An id this version does not know is shown as it is, with spaces.
+// Display names of ids in records, and the order in which categories are stacked. An unknown id is
+// shown as it is, with spaces.
 
 std::string category_label(const std::string& category);
 // A class of the palette: the category itself, or "other" for one this version does not know.
@@ -31,11 +31,11 @@ std::string status_label(records::Status status,
 
 // Does the stack train another problem than the baseline, whatever it keeps of that one?
 bool trains_differently(const records::Equivalence& equivalence);
-// A promise about training that nobody checked here. `case_id`: the case that `equivalence` is of;
-// the case that others are held against claims nothing.
+// Whether a promise about training was not checked in this run. `case_id`: the case with this
+// `equivalence`. The reference case promises nothing.
 bool is_claimed(const records::Equivalence& equivalence, const std::string& case_id);
 // For a table: "bit-identical", "bit-identical (claimed)", "as lora, not bit-identical". `held_to`
-// is the stack of the reference case, empty where it is not known.
+// is the stack of the reference case, empty if unknown.
 std::string equivalence_label(const records::Equivalence& equivalence, const std::string& case_id,
                               const std::string& held_to);
 // "1.0e-05 + 1.0e-03 relative"; empty where nothing is allowed.
@@ -51,8 +51,8 @@ namespace peakbench::analysis {
 // Its first reason, or its first condition: the worst. Empty: it has none.
 std::string main_reason(const records::Verdict& verdict);
 
-// Verdicts of one kind: how many, and the place of that which lacks the workspace with the least
-// room, of the first where none has a room.
+// Verdicts of one kind. `tightest`: the index of the verdict whose missing workspace has the
+// smallest margin; the first one if none has a margin.
 struct Doubt {
   std::size_t count = 0, tightest = 0;
 };

@@ -8,8 +8,8 @@
 
 namespace peakbench::reports {
 
-// A cause (reports/analysis/causes.h) in words, the same wherever one is told. Plain text, safe to
-// show.
+// A cause (reports/analysis/causes.h) in words, the same in every report. Plain text, safe to
+// print.
 
 // What differs between two sides: "*.momentum_buffer, bf16 -> fp32, 250 tensors",
 // "encoder.layers.*, 24 tensors more", "heads.head, by aten::mm, 1 tensor in a larger block".
@@ -20,8 +20,8 @@ std::string held_text(const analysis::Cause& cause);
 
 // Why a strategy lowered the peak, or did not, in one or two sentences made from two traces.
 
-// What a strategy holds more and less than the reference at the reference's peak and in its own
-// highest moment of that phase, and what of it each is mostly made of; empty where it is not known.
+// What a strategy holds more and less than the reference, with the main cause of each. Compared at
+// the reference's peak and at the strategy's own maximum of that phase. Empty if unknown.
 using Causes = std::vector<analysis::CategoryCauses>;
 
 // `The peak is 5.739 GiB, in the optimizer step (aten::_foreach_sqrt).`

@@ -11,7 +11,7 @@
 
 namespace peakbench::reports {
 
-// Figures that several tables show. Every text of a view is for people and safe to show.
+// Figures in several tables. Every text of a view is safe to show.
 
 struct FactView {
   std::string name, value, exact;
@@ -24,7 +24,7 @@ struct FactView {
   bool operator==(const FactView&) const = default;
 };
 
-// Any JSON as named facts, nested names joined; `_bytes` and `_ns` in people's units.
+// Any JSON as named facts, nested names joined; `_bytes` and `_ns` in readable units.
 std::vector<FactView> facts_view(const nlohmann::ordered_json& object);
 
 struct BytesView {
@@ -65,7 +65,7 @@ struct TickView {
 // Round values between, about so many.
 std::vector<TickView> ticks_view(double low, double high, int about);
 
-// What a heading says of a case beside its model, stack and device: dtype, batch size, ...
+// Parts of a case's heading in addition to its model, stack and device: dtype, batch size, ...
 
 struct SettingView {
   std::string name, label, value, text, short_text;

@@ -11,11 +11,11 @@
 
 namespace peakbench::reports {
 
-// Cases that are shown in one table, and what is said of a case wherever it stands. Pure.
+// Groups of cases, one a table, and facts about a case. Pure.
 //
-// A group is a table: cases of a run that differ by strategy, release of PyTorch and build only
-// (same model, device, dtype, batch, sequence length), or the programs of a run on a device. So an
-// emulated card's figures never stand in one table with a measured device's.
+// A group has cases of one run that differ only by strategy, release of PyTorch and build: their
+// model, device, dtype, batch and sequence length are equal. Or it has the programs of a run on a
+// device. So figures of emulated and of real devices never share a table.
 
 struct Group {
   const records::Run* run = nullptr;
@@ -30,25 +30,25 @@ struct Group {
 // a limit.
 std::optional<std::int64_t> reference_peak(const Group& group);
 
-// The same case as the release or build before it ran it; nullptr where there is none.
+// The same case under the previous release or build; nullptr if there is none.
 const records::CaseResult* build_before(const Group& group, const records::CaseResult& result);
 
 std::vector<Group> group_cases(const std::vector<records::Run>& runs);
 
 bool ran(const records::CaseResult& result);             // to its end
-bool breaks_promise(const records::CaseResult& result);  // it may be recommended to nobody
-// Its steps replay a captured graph: its allocated peak is compared with nobody's.
+bool breaks_promise(const records::CaseResult& result);  // such a case is never recommended
+// Its steps replay a captured graph. Its allocated peak is never compared.
 bool replays_steps(const records::CaseResult& result);
 bool trains_differently(const records::CaseResult& result);
-bool only_claims_training(const records::CaseResult& result);  // the baseline's, and nobody checked
+bool only_claims_training(const records::CaseResult& result);  // as the baseline, but unchecked
 // What a reader must know of a case before choosing it: "claimed"; empty where there is nothing.
 std::string mark_of(const records::CaseResult& result);
 
 std::optional<std::int64_t> peak_of(const records::CaseResult& result);  // allocated
 std::int64_t widest_bar(const Group& group);  // the largest peak of the group's cases, at least 1
 
-// Spaces beside the case's own with more than a little in them; "3.400 GiB pinned host memory",
-// empty where there are none.
+// Other spaces than the case's own with more than a little in them; "3.400 GiB pinned host memory".
+// Empty if there are none.
 std::set<std::string> spaces_beside(const records::CaseResult& result);
 std::string beside_text(const records::CaseResult& result);
 
@@ -87,8 +87,8 @@ struct VerdictNoteView {
 
 VerdictView verdict_view(const records::Verdict& verdict);
 
-// A sentence for each reason why figures of the table are not exact, the most doubtful first. Rows
-// that lack workspaces only share one, of the workspace with the least room.
+// One sentence for each reason why figures of the table are not exact, the most doubtful first.
+// Rows that only lack workspaces share a sentence, about the workspace with the smallest margin.
 std::vector<VerdictNoteView> verdict_notes(const Group& group);
 
 }  // namespace peakbench::reports

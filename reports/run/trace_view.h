@@ -158,7 +158,7 @@ struct CaseAnatomy {
   trace::Timeline timeline;  // a few hundred samples, for pictures
   std::vector<trace::PhaseSpan> spans;
   std::uint64_t events = 0;
-  std::map<trace::Phase, analysis::Fold> folds;  // what each phase's highest moment is made of
+  std::map<trace::Phase, analysis::Fold> folds;  // composition of each phase's maximum
   std::optional<AliveView> alive;
   std::optional<LinesView> lines;  // where call stacks were recorded
   std::string data;   // for the interactive chart (reports/run/trace_data.h), may be empty

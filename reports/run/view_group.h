@@ -1,4 +1,4 @@
-// A table: the cases of a group, what is said of all of them, and its charts.
+// A table: the cases of a group, notes on all of them, and its charts.
 #pragma once
 
 #include <optional>

@@ -294,8 +294,8 @@ void add_anatomy(const records::CaseResult& result, const Group& group, const An
   if (!reference || reference == own || !ran(result)) return;
   if (replays_steps(result)) {
     row.why =
-        "Its steps replay a captured graph, whose memory counts as reserved and not as allocated: "
-        "compare the peaks reserved.";
+        "Its steps replay a captured graph, whose memory counts as reserved, not as allocated. "
+        "Compare reserved peaks.";
     return;
   }
   row.waterfall = waterfall_view(*reference, *own);

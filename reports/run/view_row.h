@@ -1,4 +1,4 @@
-// One row: a case, its figures against the reference, the published ones beside them.
+// One row: a case, its figures compared with the reference, and the published ones.
 #pragma once
 
 #include <optional>
@@ -229,7 +229,7 @@ struct RowView {
 };
 
 RowView row_view(const records::CaseResult& result, const Group& group, Sources& sources);
-// Adds what is known of its times, and what from its trace and the reference's beside it.
+// Adds the known times, and facts from its trace and the reference's.
 void add_throughput(const records::CaseResult& result, const Group& group, RowView& row);
 void add_anatomy(const records::CaseResult& result, const Group& group, const Anatomies& anatomies,
                  RowView& row);

@@ -64,7 +64,7 @@ struct LeftOutView {
   }
 };
 
-// Neither is ever a case whose promise is broken; nullptr where there is none.
+// Neither is ever a case whose promise is broken; nullptr if there is no such case.
 const records::CaseResult* lowest_of(const Group& group);
 const records::CaseResult* fastest_of(const Group& group);
 

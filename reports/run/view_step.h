@@ -67,7 +67,7 @@ bool has_intervals(const records::CaseResult& result, const Group& group);
 // their promise.
 std::string tied_with(const records::CaseResult& fastest, const Group& group);
 
-// What a step of each case makes the device do, beside the reference's: counts, no times.
+// What a step of each case makes the device do, compared with the reference: counts, no times.
 
 struct WorkRowView {
   std::string number, strategy, flops, exact_flops, flops_percent, recomputed, moved_gib, operators,

@@ -25,8 +25,8 @@ constexpr int kLongest = 300'000'000;  // a text of kMostBytes, compressed
 
 constexpr const char* kWayOut =
     "Nothing was changed. `peakbench history export --out saved.jsonl` saves the runs that can "
-    "still be read, `peakbench history add saved.jsonl --history NEW` makes a new history of them; "
-    "where not even that works, `sqlite3 FILE .recover | sqlite3 NEW` does";
+    "still be read. `peakbench history add saved.jsonl --history NEW` makes a new history from "
+    "them. If that fails, use `sqlite3 FILE .recover | sqlite3 NEW`";
 
 bool has_tables(const Database& database) {
   Statement tables(database, "SELECT count(*) FROM sqlite_schema");
@@ -50,8 +50,7 @@ void check_version(const std::string& path, std::int64_t version, bool tables) {
                              version > kHistoryVersion ? "a newer" : "an older", version,
                              kHistoryVersion));
   if (version < 0 || (version == 0 && tables))
-    refuse(path, fmt::format("damaged (history version {}, which there is none of). {}", version,
-                             kWayOut));
+    refuse(path, fmt::format("damaged (unknown history version {}). {}", version, kWayOut));
 }
 
 void check_tables(const std::string& path, const Database& database) {
@@ -198,14 +197,13 @@ Database opened_to_read(const std::string& path, int wait_ms) {
       break;
     case SQLITE_FULL:
       say("the disk is full, or files may not be larger (a quota, ulimit -f). Nothing was changed: "
-          "the history is as it was before; make room and do the same again");
+          "the history is as it was before. Free some space, and repeat the command");
       break;
     case SQLITE_IOERR:
-      say(
-          fmt::format("the disk refused ({}; full, a quota, ulimit -f, or failing). Nothing was "
-                      "changed: the history is as it was before; do the same again when there is "
-                      "room",
-                      error.what()));
+      say(fmt::format(
+          "the disk refused ({}; full, a quota, ulimit -f, or failing). Nothing was "
+          "changed: the history is as it was before. Repeat the command when there is space",
+          error.what()));
       break;
     default:
       say(fmt::format("SQLite says: {}. Nothing was changed", error.what()));

@@ -14,23 +14,28 @@
 
 namespace peakbench::trends {
 
-// Runs kept over time: one SQLite file (docs/how-to/history.md), safe with several writers at once
-// and with a crash at any moment. The order of runs is the order of adding, whatever clocks said.
+// Runs kept over time: one SQLite file (docs/how-to/history.md), safe with several concurrent
+// writers and with a crash at any moment. Runs are ordered by when they were added, whatever their
+// clocks say.
 //
-// The file may come from anywhere. One that is no history (another program's, a pipe, tables that
-// are views) is refused before anything in it is run or anything beside it is touched.
+// The file may have any origin. If it is no history (another program's, a pipe, tables that are
+// views), it is refused before anything in it is run or any file next to it is touched.
 //
-// Every function throws ConfigError with the file's path, what is wrong and the way out: locked,
+// Every function throws ConfigError with the file's path, the problem and what to do: locked,
 // read-only, damaged, newer than this program, disk full. A failed call has changed nothing.
 
-// What a run is filed under. Verdicts: "" (nobody judged), passed, regressed, failed, unknown (a
-// gate could not say), accepted (by a person).
+// Labels of a run. `verdict` is one of:
+//
+// - "": not judged
+// - passed, regressed, failed
+// - unknown: the gate could not decide
+// - accepted: by a person
 struct Labels {
   std::string branch, commit, verdict, note;
 };
 const std::vector<std::string>& known_verdicts();
 
-// As much of a commit as people read.
+// The displayed part of a commit.
 inline std::string short_commit(const Labels& labels) { return labels.commit.substr(0, 12); }
 
 // What must be equal for two points of a series to be comparable.
@@ -67,7 +72,7 @@ struct Series {
   nlohmann::json axes = nlohmann::json::object();  // what the case id says, by the axes' names
   bool emulated = false;
 
-  std::string text(const std::string& axis) const;  // empty where there is none
+  std::string text(const std::string& axis) const;  // empty if the axis is not set
 };
 
 struct Point {

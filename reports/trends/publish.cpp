@@ -70,7 +70,7 @@ Names read_manifest(const fs::path& folder) {
     return names;
   } catch (const RunFileError& error) {
     throw ConfigError(
-        fmt::format("{}: {}; delete it, and the pages beside it, to publish into this folder anew",
+        fmt::format("{}: {}; delete it and the pages next to it to publish into this folder again",
                     path.string(), error.what()));
   }
 }

@@ -30,11 +30,12 @@ struct Published {
   std::map<std::int64_t, std::string> left_out;  // runs that are damaged or cannot be read, and why
 };
 
-// Files that are there already with the same bytes are left alone. What an earlier publish wrote
-// and this one does not is removed; anything else in the folder stays. A run that is damaged, or
-// whose record cannot be read where a report is to be made of it, is left out. Throws ConfigError:
-// no run on the branch, a template with an error (before anything is written), a folder that cannot
-// be written, a file in the way that no publish wrote.
+// Publishes the history as a site. Unchanged files are left alone. Files of an earlier publish that
+// are no longer part of it are removed; other files in the folder stay. A damaged run is left out,
+// and so is a run whose record is needed for a report and cannot be read.
+//
+// Throws ConfigError: no run on the branch, a template with an error (before anything is written),
+// a folder that cannot be written, a file of another origin in the way.
 Published publish(const trends::History& history, const Options& options);
 
 // docs/reference/site_fields.md: what the site's templates may use; a test keeps both equal.

@@ -1,4 +1,4 @@
-// A series over time, each point beside the one before it.
+// A series over time, each point compared with the one before it.
 #pragma once
 
 #include <map>
@@ -39,7 +39,7 @@ class Runs {
 
   // nullptr for one that is left out, and for one that is damaged, which then is.
   const RunRow* find(std::int64_t number);
-  // Runs of which something is left out, and why.
+  // Runs that were read only in part, and why.
   const std::map<std::int64_t, std::string>& notes() const { return notes_; }
 
  private:

@@ -33,7 +33,7 @@ inline constexpr std::int64_t kApplicationId = 0x506b426e;
 std::int64_t version_of(const sqlite::Database& database);
 std::int64_t application_of(const sqlite::Database& database);
 
-// A file's own views and tables may lie beside them.
+// Names of our tables; a file may contain other views and tables.
 const std::vector<std::string>& table_names();
 
 // In an empty file, within the caller's transaction.

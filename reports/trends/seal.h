@@ -18,10 +18,9 @@ enum class Sealed {
 };
 const char* name_of(Sealed what);
 
-// What is summed of a case's point, columns of `cases` and `series`, before its `sum`; then the
-// axes of its series with theirs. What is summed never changes: files hold the sums. A new axis is
-// in the case id and in `axes`; how far the figures can be relied on is summed with the rest where
-// it is said.
+// Columns in the checksum of a case's point, in `cases` and `series` (before its `sum`), then the
+// axes of its series. The list never changes, because files store the sums. A new axis is in the
+// case id and in `axes`. `figures` is in the sum only where it is set.
 inline constexpr const char* kFigureColumns =
     "case_id, card, device_options, model, strategy, device, dtype, batch_size, sequence_length, "
     "emulated, cases.status, peak_allocated_bytes, peak_requested_bytes, peak_reserved_bytes, "
@@ -51,7 +50,7 @@ void seal(sqlite::Database& database, std::int64_t number);
 // After a change of the row alone.
 void seal_row(sqlite::Database& database, std::int64_t number);
 
-// Reads the part whole, whatever state its pages are in.
+// Reads the part completely, whatever state its pages are in.
 bool is_sound(const sqlite::Database& database, std::int64_t number, Sealed what);
 
 }  // namespace peakbench::trends

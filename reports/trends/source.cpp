@@ -68,8 +68,9 @@ void check_one_commit(const std::vector<RunRow>& found, const std::string& text)
   std::set<std::string> commits;
   for (const auto& run : found) commits.insert(run.labels.commit);
   if (commits.size() < 2) return;
-  throw ConfigError(fmt::format("{}: {} commits begin so ({}, {}, ...); write more of it", text,
-                                commits.size(), *commits.begin(), *std::next(commits.begin())));
+  throw ConfigError(fmt::format("{}: {} commits begin with it ({}, {}, ...); type more characters",
+                                text, commits.size(), *commits.begin(),
+                                *std::next(commits.begin())));
 }
 
 [[noreturn]] void nothing_fits(const History& history, const Reference& reference,

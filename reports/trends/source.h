@@ -43,13 +43,18 @@ std::string history_file(const std::string& asked);
 //
 //   history:[BRANCH][@WHICH][,suite=NAME][,card=TEXT]
 //
-// BRANCH: all where left out. WHICH: `latest` (default), `previous` (the one before), `good` (the
-// last that a gate passed, that was accepted, or that nobody judged), the number of a run
-// (`peakbench history list` shows it), or a commit (from four characters on; the last run of it).
-// `suite`, `card`: only runs of that suite, with a case on a card with that text in its name.
+// BRANCH: default all. WHICH is one of:
 //
-// Throws ConfigError: nothing fits (what there is, is said), several commits fit, the history
-// cannot be read.
+// - latest: the default
+// - previous: the one before
+// - good: the last that passed a gate, was accepted, or was not judged
+// - the number of a run (`peakbench history list`)
+// - a commit: at least four characters; its last run
+//
+// suite, card: only runs of that suite; only runs with a case on a card with TEXT in its name.
+//
+// Throws ConfigError: nothing fits (lists what exists), several commits fit, the history cannot be
+// read.
 Source read_source(const std::string& reference, const std::string& history_file);
 
 }  // namespace peakbench::trends

@@ -11,7 +11,7 @@
 namespace peakbench::trends {
 
 std::string runs_table(const std::vector<RunRow>& runs, int width);
-// What is known of a run beside its cases, a line each.
+// Facts about a run other than its cases, a line each.
 std::string run_text(const RunRow& run);
 
 // A line about a run that is not shown.

@@ -45,11 +45,11 @@ TEST(Registry, AModuleOfAnotherBuildIsRefusedWithBothStamps) {
   EXPECT_EQ(refusal("libplanted_revision.so"),
             "libplanted_revision.so: built for another Peakbench or LibTorch: it has device "
             "revision 0, this worker needs " +
-                std::to_string(kDeviceRevision) + ". Install Peakbench whole.");
+                std::to_string(kDeviceRevision) + ". Install all of Peakbench.");
   EXPECT_EQ(refusal("libplanted_build.so"),
             "libplanted_build.so: built for another Peakbench or LibTorch: it has another build, "
             "this worker needs " +
-                std::string(kBuildStamp) + ". Install Peakbench whole.");
+                std::string(kBuildStamp) + ". Install all of Peakbench.");
 }
 
 TEST(Registry, AModuleOfAnotherKindOrOfNoneIsRefused) {

@@ -253,7 +253,7 @@ class Traces(Databases):
         trace = self.make_run() / TRACE
         for beside in ("trace.sqlite-journal", "trace.sqlite-wal"):
             (trace.parent / beside).write_bytes(bytes.fromhex("d9d505f920a163d7") + b"\0" * 600)
-            self.trace_is_refused(beside, "another program has not ended changing it")
+            self.trace_is_refused(beside, "another program is changing it")
             (trace.parent / beside).unlink()
         with sqlite3.connect(trace) as database:
             database.execute("PRAGMA journal_mode = WAL")

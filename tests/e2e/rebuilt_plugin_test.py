@@ -96,7 +96,7 @@ class RebuiltPlugin(unittest.TestCase):
             del case["plugins"]
         path.write_text(json.dumps(run), encoding="utf-8")
         said = self.run_cases("run", "--resume")
-        self.assertIn("2 cases are measured again: the run does not say of which build their plugins were", said)
+        self.assertIn("2 cases are measured again: the run does not record the builds of their plugins", said)
         self.assertEqual(self.cases("run")["planted-bytes"]["plugins"][-1]["sha256"], sha256(BEFORE))
 
     def test_the_hashes_are_the_files_and_merge_and_compare_look_at_them(self):

@@ -202,12 +202,12 @@ class Choosing(Workers):
         release = self.here[0].partition("+")[0]
         torch = self.environment_of(*self.here)
         self.fails(*RUN, "--torch", release + "+cu128",
-                   says=[f"--torch {release}+cu128: that build of PyTorch is not here, {self.here[0]} in {torch} is",
+                   says=[f"--torch {release}+cu128: that build of PyTorch is not installed, {self.here[0]} in {torch} is",
                          f"with --torch {release}.", WITHOUT])  # fmt: skip
         self.environment_of(release + "+cu128", self.here[1], cuda="12.8")
         self.peakbench(*RUN, "--torch", release + "+cu128")
         self.assertEqual(self.run_json()["environment"]["libtorch"], release + "+cu128")
-        self.fails(*RUN, "--torch", self.here[0], "--overwrite", says=[f"{self.here[0]}: that build of PyTorch is not here"])
+        self.fails(*RUN, "--torch", self.here[0], "--overwrite", says=[f"{self.here[0]}: that build of PyTorch is not installed"])
 
     def test_a_worker_beside_the_program_has_the_build_that_it_was_made_with(self):
         self.make_python()
@@ -215,7 +215,7 @@ class Choosing(Workers):
         shutil.move(self.root / f"workers/torch-{self.here[0]}/bin/peakbench-worker", self.root / "bin/peakbench-worker")
         shutil.rmtree(self.root / "workers")
         release = self.here[0].partition("+")[0]
-        self.fails(*RUN, "--torch", release + "+cu128", says=[f"that build of PyTorch is not here, {self.here[0]} is", f"take it with --torch {release}, or"])
+        self.fails(*RUN, "--torch", release + "+cu128", says=[f"that build of PyTorch is not installed, {self.here[0]} is", f"Use --torch {release}, or"])
         self.fails(*RUN, "--torch", "7.7", says=["there is no worker for that PyTorch", f"There is a worker for {self.here[0]}"])
         self.peakbench(*RUN, "--torch", release)
 

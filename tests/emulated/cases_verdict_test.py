@@ -124,7 +124,7 @@ class CasesVerdictTest(unittest.TestCase):
     def test_a_failure_that_rests_on_what_nobody_knows_says_so(self):
         case = self.run_counted("throw", of="weights", exit_code=3)
         self.assertEqual(case["status"], "crashed")
-        self.assertIn("no samples in this batch; a real card may go on, as what was read here is not known: aten::", case["reason"])
+        self.assertIn("no samples in this batch; a real card may continue, because values read here are unknown: aten::", case["reason"])
         self.assertEqual(self.verdict(case)["kind"], "unreliable")
         self.assertTrue(case["emulation"]["read_backs"])
 

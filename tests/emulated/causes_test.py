@@ -246,7 +246,7 @@ LOOK_ALIKES = {
     ),
     "every step has another length": (
         LENGTHS.format(rows="(step * 7919 + 3571) % 9000 + 200"),
-        r"GiB is reserved where at most .* is allocated: the inputs of the steps have 20 sizes .* try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        r"GiB is reserved, and at most .* is allocated\. The inputs of the steps have 20 sizes .* Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
     ),
     "another stream keeps what was freed": (
         LENGTHS.format(rows="4 + step % 3").replace(

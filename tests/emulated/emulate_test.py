@@ -277,7 +277,7 @@ class EmulateTest(unittest.TestCase):
         self.assertEqual(self.share("$share 50 a end & until_there a; $share 50 b b; touch end; wait; $share 60 c c"),
                          ["taken 29", "refused 29", "taken 19"])
         line = self.said.splitlines()[1]
-        self.assertRegex(line, r"^Ran out of memory of h100-80gb once and went on: asked for 50\.000 GiB \(\w+\) with 50\.000 GiB in use "
+        self.assertRegex(line, r"^Ran out of memory of h100-80gb once and continued: asked for 50\.000 GiB \(\w+\) with 50\.000 GiB in use "
                                r"\(process \d+\); peak 60\.000 GiB of 79\.179 GiB \(process \d+\), context \(0\.521 GiB\) not included; exact if")
         self.assertIs(self.took["answer"]["out_of_memory"]["swallowed"], True)
         self.assertEqual(self.took["answer"]["peak_bytes"], 60 << 30)
@@ -338,7 +338,7 @@ class EmulateTest(unittest.TestCase):
         self.assertIn("another major version of CUDA", said)
 
     def test_a_program_without_the_environment(self):
-        self.assertIn("LD_PRELOAD must reach it", self.emulate("env", "-i", shutil.which("true")))
+        self.assertIn("LD_PRELOAD must reach the program", self.emulate("env", "-i", shutil.which("true")))
 
     def test_a_program_that_cannot_be_started(self):
         script = self.folder / "train.sh"

@@ -181,7 +181,7 @@ TEST_F(EmulationTextTest, HelpersThatTookNothingAreALine) {
   add_process(kGiB);
   add_process(0);
   add_process(0);
-  EXPECT_THAT(text(), HasSubstr("\n2 more processes asked for a card and took nothing of it\n"));
+  EXPECT_THAT(text(), HasSubstr("\n2 more processes asked for a card and took no memory of it\n"));
   EXPECT_EQ(lines_of(table(80)).size(), 2u);
 }
 
@@ -231,7 +231,7 @@ TEST_F(EmulationTextTest, TheContextIsSaidWhereverItIsCounted) {
 TEST_F(EmulationTextTest, NoProcesses) {
   EXPECT_THAT(text(), StartsWith("\nUsed no card: the program did not use CUDA"));
   EXPECT_THAT(text(), HasSubstr("libraries of CUDA 12 and 13: another major version of CUDA"));
-  EXPECT_THAT(text(), HasSubstr("LD_PRELOAD must reach it"));
+  EXPECT_THAT(text(), HasSubstr("LD_PRELOAD must reach the program"));
   EXPECT_EQ(table(80), "");
 }
 

@@ -77,7 +77,7 @@ class HostTest(unittest.TestCase):
     def test_a_card_of_which_the_machine_has_not_the_addresses(self):
         case = self.run_case("--model", "vit-l-16", "--device", "emulated:h100-80gb", "--batch", "64",
                              preexec_fn=limited(resource.RLIMIT_AS, 8 * GIB))
-        self.failed_by_host(case, "the emulated card had room", "ulimit -v")
+        self.failed_by_host(case, "the emulated card had enough memory", "ulimit -v")
 
     def test_limits_on_the_address_space_of_the_cpu(self):
         for limit in (1500 * MIB, 2 * GIB):

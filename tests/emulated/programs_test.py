@@ -240,7 +240,7 @@ class ProgramsTest(unittest.TestCase):
         (asked,) = self.conditions(SIZED)
         self.assertRegex(asked, r"^cudaMemGetInfo at program.py:3 read how much memory is free \(1 time\)")
         (smaller,) = self.conditions(SMALLER)
-        self.assertRegex(smaller, r"^cuda:0 ran out of memory 1 time, and the program went on \(aten::empty\w* at program\.py:\d+ asked for 90.000 GiB after 0")
+        self.assertRegex(smaller, r"^cuda:0 ran out of memory 1 time, and the program continued \(aten::empty\w* at program\.py:\d+ asked for 90.000 GiB after 0")
         (given_back,) = self.conditions(GIVEN_BACK)
         self.assertIn("cuda:0 was refused 1 time, and PyTorch gave back what it kept", given_back)
         self.assertEqual(self.conditions(OUT_OF_MEMORY.replace("range(3)", "range(2)")), [])

@@ -259,7 +259,7 @@ class SuitePrograms(unittest.TestCase):
         categories = {one["category"]: one["new_bytes"] for one in case["memory"]["categories"]}
         self.assertEqual(sum(categories.values()), int(done.stdout))
         self.assertEqual(case["figures"]["new"], "exact")
-        self.assertIn("Bytes asked for and phases are not in it.", same["notes"][0])
+        self.assertIn("Requested bytes and phases are not in these files.", same["notes"][0])
 
         def set_device(key, value):
             return lambda new: new["processes"][0]["devices"][0].update({key: value})

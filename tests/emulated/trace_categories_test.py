@@ -338,7 +338,7 @@ class Steps(OneProgram):
         self.assertEqual(case["memory"]["peak_allocated_bytes"], max(self.peaks()[2:5]))
         self.assertEqual(self.case("whole")["memory"]["peak_allocated_bytes"], max(self.peaks()))
         self.assertEqual(case["id"].split("/")[1], "train.py-steps-3-to-5")
-        self.assertRegex(self.done.stderr, r"--steps: process \d+ had 8 steps; figures are of those that stay. Its whole peak was [0-9.]+ MiB in \w+ of step 7")
+        self.assertRegex(self.done.stderr, r"--steps: process \d+ had 8 steps; figures are of the kept ones. Its overall peak was [0-9.]+ MiB in \w+ of step 7")
         self.assertIn("train.py steps-3-to-5", (self.folder / "out/report/index.html").read_text(encoding="utf-8"))
 
     def test_what_stays_is_called_as_it_was(self):
@@ -356,7 +356,7 @@ class Steps(OneProgram):
     def test_what_is_no_range_is_refused_before_the_program_runs(self):
         for steps, why in (("5..3", "it ends before it begins"), ("0", "the first step is 1"), ("last", "no number of a step"), ("", "no step is named")):
             done = self.trace(warm(), "-c", "print('ran')", options=("--steps", steps), out="none", code=2)
-            self.assertIn(f"--steps {steps}: {why}; expected steps as they are told, from 1: 3, 2..4, ..4 or 2..", done.stderr)
+            self.assertIn(f"--steps {steps}: {why}; expected steps, counted from 1: 3, 2..4, ..4 or 2..", done.stderr)
             self.assertEqual((done.stdout, (self.folder / "none").exists()), ("", False))
 
     def test_steps_that_never_came(self):

@@ -156,7 +156,7 @@ except torch.OutOfMemoryError:
     work(64)
 """)
         done = self.trace(PYTHON, script, options=("--card", "h100-80gb,memory=4GiB"))
-        self.assertIn("Ran out of memory, and went on:\n  8.000 GiB asked for at", done.stderr)
+        self.assertIn("Ran out of memory and continued:\n  8.000 GiB asked for at", done.stderr)
         self.assertIn("train.py:4 (work), before the first step", done.stderr)
         self.assertNotIn("without a limit", done.stderr)
         self.assertEqual((self.case()["status"], self.case()["memory"]["peak_allocated_bytes"]), ("ok", 256 * MIB))

@@ -371,7 +371,7 @@ class ValuesTest(unittest.TestCase):
         places = self.processes[0]["out_of_memory"]
         self.assertEqual([(row["place"], row["calls"]) for row in places], [(f"values_cases.py:{first}", 2), (f"values_cases.py:{last}", 4)])
         line = self.said.splitlines()[1]
-        self.assertRegex(line, r"^Ran out of memory of h100-80gb 3 times and went on: asked for 55\.000 GiB \(aten::empty\S* "
+        self.assertRegex(line, r"^Ran out of memory of h100-80gb 3 times and continued: asked for 55\.000 GiB \(aten::empty\S* "
                                rf"at values_cases\.py:{last}\) with 30\.\d+ GiB in use; peak 30\.")
 
     def other_torch(self):

@@ -293,9 +293,10 @@ TEST_F(VerdictTest, OutOfMemoryThatTheProgramSurvived) {
   row.largest_bytes = 30ull << 30;
   row.kernel_launches = 12;
   ledger_->devices[0].refused_allocations = 2;
-  EXPECT_EQ(verdict().conditions.at(0),
-            "memory of cuda:0 was refused 2 times, and the program went on (aten::empty asked for "
-            "30.000 GiB after 12 kernel launches)");
+  EXPECT_EQ(
+      verdict().conditions.at(0),
+      "memory of cuda:0 was refused 2 times, and the program continued (aten::empty asked for "
+      "30.000 GiB after 12 kernel launches)");
   ledger_->counts_known = 1;
   EXPECT_NE(verdict().conditions.at(0).find("refused 2 times, and PyTorch gave back what it kept"),
             std::string::npos);
@@ -346,7 +347,7 @@ TEST_F(VerdictTest, WhatFoundNoRowWeighsAsARowDoes) {
   reads(ReadKind::floating).beyond.calls = reads(ReadKind::floating).beyond.zero_calls = 9;
   EXPECT_EQ(verdict().kind, VerdictKind::exact_if);
   EXPECT_EQ(verdict().conditions.at(0),
-            "more places than the record has room for read floating values that are not known "
+            "more source lines than the record can hold read floating values that are not known "
             "(9 times)");
   ledger_->facts[static_cast<std::size_t>(Fact::open_choice)].beyond.calls = 3;
   EXPECT_EQ(verdict().conditions.at(1), "another operator: what it takes is not specified");

@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
               "page.mustache:1: `lowest` is an object: use"},
         Wrong{"FlagAsText", "{{mixed}}",
               "page.mustache:1: `mixed` is a flag: use {{#mixed}}...{{/mixed}}"},
-        Wrong{"DotOutside", "{{.}}", "page.mustache:1: {{.}} stands for a text"},
+        Wrong{"DotOutside", "{{.}}", "page.mustache:1: {{.}} is the current text"},
         Wrong{"NotClosed", "\n{{#groups}}", "page.mustache:2: section {{#groups}} is not closed"},
         Wrong{"ClosedTwice", "{{/groups}}", "page.mustache:1: {{/groups}} closes nothing"},
         Wrong{"Crossed", "{{#groups}}\n{{#rows}}\n{{/groups}}{{/rows}}",
@@ -110,7 +110,7 @@ TEST(Template, WhatWouldTakeTheWholeStackIsRefused) {
   EXPECT_EQ(error_of("{{" + std::string(kMany, 'a') + "}}"),
             "page.mustache:1: no field has a name so long");
   EXPECT_EQ(error_of("{{#groups}}{{#groups}}{{/groups}}{{/groups}}"),
-            "page.mustache:1: {{#groups}} stands inside itself: a list in the same list");
+            "page.mustache:1: {{#groups}} is inside itself: a list in the same list");
   EXPECT_EQ(rendered(times(50, "{{#title}}") + times(50, "{{/title}}"), titled("x")), "");
 }
 

@@ -352,7 +352,7 @@ TEST(Promises, WhatOthersAreHeldAgainstClaimsNothing) {
   run.reference = "offload";  // so the baseline has a cell about its training
   const json view = view_of(run);
   const json row = row_of(group_of(view, 0), "baseline");
-  EXPECT_EQ(row["equivalence"]["label"], "what others are held against");
+  EXPECT_EQ(row["equivalence"]["label"], "what others are compared with");
   EXPECT_FALSE(row["equivalence"]["not_checked"]);
 }
 

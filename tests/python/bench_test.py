@@ -369,5 +369,5 @@ assert "torch" not in sys.modules
             "within_tolerance needs a tolerance or a relative_tolerance: by how much a value may differ",
             "different_problem has no tolerance: leave it out, or promise within_tolerance",
             "a tolerance is a number of 0 or more",
-            "different_problem is held against nothing: leave the reference out, or promise something",
+            "different_problem is compared with nothing: leave out the reference, or promise something",
         ])  # fmt: skip

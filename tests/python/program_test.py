@@ -129,7 +129,7 @@ class Program(unittest.TestCase):
         lines = said.splitlines()
         self.assertEqual([line.split()[:2] for line in lines[:7]], [
             ["False", "767"], ["False", "500"], ["True", "90"], ["True", "0"], ["True", "767"], ["True", "534"], ["False", "534"]])
-        self.assertIn("t4-16gb has 14.748 GiB, up to 767.000 MiB of it for a CUDA context: it may not fit, as the context has no room", lines[0])
+        self.assertIn("t4-16gb has 14.748 GiB, up to 767.000 MiB of it for a CUDA context: it may not fit with a CUDA context", lines[0])
         self.assertIn("none set aside for a CUDA context: it fits", lines[3])
         self.assertEqual([line.split(": ")[1] for line in lines[7:10]], [
             f'expected memory=SIZE or context=SIZE, like context=500MiB, found "{option}"' for option in ("context", "context=5", "count=2")])

@@ -364,7 +364,7 @@ WRONG = {
     '"1 GiB", card="h100"': 'unknown card "h100"; did you mean "h100-80gb"?',
     '"1 GiB", card="a100-40gb"': None,
     '"1 GiB", wramup=1': 'the mark has no "wramup"; did you mean "warmup"?',
-    '"1 GiB", ranks=0': "ranks=0 is no number of processes: a whole number, 1 or more",
+    '"1 GiB", ranks=0': "ranks=0: expected a number of processes, 1 or more",
     '"1 GiB", ranks=2': "ranks=2 needs 2 cards, and one is here: peakbench emulate --card CARD,count=2 -- python3 -m pytest",
     '"1 GiB", at="peak"': "at='peak' is neither \"allocated\" nor \"reserved\"",
     '"1 GiB", workspaces="none"': "workspaces='none' is neither",

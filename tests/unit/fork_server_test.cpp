@@ -84,7 +84,7 @@ TEST_F(ForkServerTest, KilledWhileIdleItIsStartedAgain) {
   kill(pid, SIGKILL);
   const auto end = print(*server, "OF_SERVER");
   expect_printed(end, "one");
-  EXPECT_TRUE(contains(end.server_problem, "was ended by SIGKILL; what it had started goes on"))
+  EXPECT_TRUE(contains(end.server_problem, "was ended by SIGKILL; its processes continue"))
       << end.server_problem;
   EXPECT_NE(server->pid(), pid);
   EXPECT_GT(server->pid(), 0);

@@ -232,7 +232,7 @@ TEST_F(References, FindRuns) {
 
 TEST_F(References, SayWhatDoesNotFit) {
   EXPECT_THAT(error("history:mian"), HasSubstr("did you mean \"main\"?"));
-  EXPECT_THAT(error("history:main@bbbb"), HasSubstr("2 commits begin so"));
+  EXPECT_THAT(error("history:main@bbbb"), HasSubstr("2 commits begin with it"));
   EXPECT_THAT(error("history:main@x1"), HasSubstr("too short for a commit"));
   EXPECT_THAT(error("history:main,kard=x"), HasSubstr("did you mean \"card\"?"));
   EXPECT_THAT(error("history:main,card="), HasSubstr("card has no value"));

@@ -199,7 +199,7 @@ TEST(Outcome, WhatEndedTheProcessOverItsHead) {
       "worker: error while loading shared libraries: libtorch_cpu.so: failed to map";
   EXPECT_EQ(outcome(evidence).status, Status::kHostFailure);
   EXPECT_EQ(outcome(evidence).reason,
-            "the worker could not go on; it had not reported any progress [worker.log: " +
+            "the worker could not continue; it had not reported any progress [worker.log: " +
                 evidence.log_tail + "]");
   evidence.log_tail = "something else";
   EXPECT_EQ(outcome(evidence).status, Status::kCrashed);

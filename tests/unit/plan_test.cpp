@@ -299,7 +299,7 @@ TEST(Stack, ARequiredSlotIsTakenByAnother) {
   for (const auto* alone : {"quantised", "quantised+checkpointing"}) {
     const auto planned = case_of(alone);
     EXPECT_EQ(planned.decided, Status::kConflict) << alone;
-    EXPECT_EQ(planned.reason, "quantised needs a strategy that takes the slot adapters beside it");
+    EXPECT_EQ(planned.reason, "quantised needs another strategy that takes the slot adapters");
   }
 }
 

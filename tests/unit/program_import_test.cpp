@@ -353,7 +353,7 @@ TEST_F(Import, RunsNothingOfAFile) {
   EXPECT_THAT(refusal("\x80\x02"
                       "cos\nsystem\n" +
                       call),
-              HasSubstr("would run code (os.system) where it is unpickled"));
+              HasSubstr("would run code (os.system) when it is unpickled"));
   EXPECT_THAT(refusal("\x80\x04" + text("posix") + text("system") + "\x93" + call),
               HasSubstr("would run code (posix.system)"));
   for (const std::string opcode : {"R", "b", "o", "\x81", "\x92", "\x82", "\x83", "\x84", "Q"})

@@ -41,8 +41,7 @@ TEST(StepRanges, AsPeopleTypeThem) {
 TEST(StepRanges, WhatIsNoneIsRefused) {
   for (const auto* text :
        {"", "..", "a", "2..b", "-1", "2..-4", "1.5", "2...4", "2-4", " 2", "99999999999999999999"})
-    EXPECT_THAT(error_of(text), HasSubstr("expected steps as they are told, from 1: 3, 2..4"))
-        << text;
+    EXPECT_THAT(error_of(text), HasSubstr("expected steps, counted from 1: 3, 2..4")) << text;
   EXPECT_THAT(error_of("4..2"), HasSubstr("--steps 4..2: it ends before it begins"));
   EXPECT_THAT(error_of("0..2"), HasSubstr("the first step is 1"));
 }

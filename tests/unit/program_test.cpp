@@ -162,7 +162,7 @@ TEST(ProgramRun, RecordingsThatAreNotWholeLowerTheVerdict) {
   journals[2].disagreements = 2;
   const auto doubts = programs::doubts_of(recorded, {{8, 1 << 20}, {9, 1 << 20}}, true);
   ASSERT_EQ(doubts.size(), 3U);
-  EXPECT_EQ(doubts[0].sentence, "process 7 was traced only in part: the disk has no room for more");
+  EXPECT_EQ(doubts[0].sentence, "process 7 was traced only in part: the disk is full");
   EXPECT_EQ(doubts[1].sentence,
             "process 8: at 2 events the allocator's own figure differs from the trace's");
   EXPECT_THAT(doubts[2].sentence, HasSubstr("process 9 took 1.0 MiB of the card"));

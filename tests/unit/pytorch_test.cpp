@@ -289,13 +289,13 @@ TEST_F(Compiled, WhyNot) {
   torch_.cuda = "13.0";
   unsetenv("CUDA_HOME");
   if (!fs::exists("/usr/local/cuda/include/cuda_runtime_api.h")) {
-    EXPECT_THAT(compile().problem, HasSubstr("no cuda_runtime_api.h beside it"));
+    EXPECT_THAT(compile().problem, HasSubstr("no cuda_runtime_api.h next to it"));
   }
   torch_.cuda = "";
   setenv("XDG_CACHE_HOME", "", 1);
   const std::string home = std::getenv("HOME") ? std::getenv("HOME") : "";
   unsetenv("HOME");
-  EXPECT_THAT(compile().problem, HasSubstr("neither XDG_CACHE_HOME nor HOME"));
+  EXPECT_THAT(compile().problem, HasSubstr("set XDG_CACHE_HOME or HOME"));
   if (!home.empty()) setenv("HOME", home.c_str(), 1);
 }
 

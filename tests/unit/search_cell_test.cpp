@@ -261,7 +261,7 @@ TEST(SearchCell, OutOfMemoryThatWasCaughtDoesNotFit) {
   one.catches_from = 5;
   const auto answer = one.search({.least_memory = false});
   EXPECT_EQ(answer.value, 4);
-  EXPECT_EQ(answer.failed->reason, "the program ran out of memory, caught that and went on");
+  EXPECT_EQ(answer.failed->reason, "the program ran out of memory, caught the error and continued");
 }
 
 // Chunks: the smallest that runs is the answer, and no value is run twice.

@@ -198,7 +198,7 @@ TEST_F(SuitePrograms, NamesTellThemApart) {
                     .starts_with("FILE:2:8: name: expected letters, digits and . _ -"))
         << name;
   EXPECT_EQ(error_of(program("") + program("")),
-            "FILE:5:8: name: there are two programs \"train\"; cases are told apart by it");
+            "FILE:5:8: name: two programs are called \"train\"; names must be unique");
 }
 
 TEST_F(SuitePrograms, AxesHaveValuesOnce) {

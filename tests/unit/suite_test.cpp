@@ -172,7 +172,7 @@ TEST_F(Suite, WrongTypesSayWhatWasExpected) {
 
 TEST_F(Suite, AnIdWithADotStandsInQuotes) {
   EXPECT_EQ(error_of("[model_options.qwen2.5-0.5b]\nlayers = 3\n"),
-            "FILE:1:1: 5-0: expected a value, got a table; an id with a dot stands in quotes");
+            "FILE:1:1: 5-0: expected a value, got a table; put an id with a dot in quotes");
 }
 
 TEST_F(Suite, WhatIsMissingIsNamed) {

@@ -315,9 +315,9 @@ TEST_F(TraceFile, DamagedScopes) {
               HasSubstr("scope 2: thread 2147483648"));
   EXPECT_THAT(damaged("UPDATE scopes SET phase = 8 WHERE id = 1"), HasSubstr("scope 1: phase 8"));
   EXPECT_THAT(damaged("UPDATE scopes SET phase = NULL WHERE id = 1"),
-              HasSubstr("scope 1: a phase that is none"));
+              HasSubstr("scope 1: a phase scope without a phase"));
   EXPECT_THAT(damaged("UPDATE scopes SET phase = 1 WHERE id = 2"),
-              HasSubstr("scope 2: a phase where none is said"));
+              HasSubstr("scope 2: a phase in another scope"));
   EXPECT_THAT(damaged("UPDATE scopes SET step = 1 WHERE id = 1"),
               HasSubstr("scope 4: step 0 after step 1"));
   EXPECT_THAT(damaged("UPDATE scopes SET ends = 1 WHERE id = 2"),

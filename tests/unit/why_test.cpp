@@ -423,8 +423,8 @@ FakeProgram converting(std::optional<trace::ScopeKind> kind) {
 TEST(Copies, ToALargerDtypeAreTold) {
   EXPECT_THAT(sentences(why_of(converting(trace::ScopeKind::kLargerCopy))),
               ElementsAre("40.0 MiB of the peak's 0.172 GiB is copies in a larger dtype: made at "
-                          "train.py:27 (main); is .float() (or what autocast does) needed there? "
-                          "What is made of such a copy is as large."));
+                          "train.py:27 (main); is .float() (or autocast's copy) needed there? "
+                          "Everything computed from such a copy is as large."));
 }
 
 TEST(Copies, OfFrozenParametersInASmallerDtypeAreTold) {
@@ -558,10 +558,10 @@ TEST(PeakText, AtLengthTellsAFailureAndWhatWasCaught) {
   EXPECT_THAT(ended, ::testing::StartsWith("Memory ran out in forward of step 5: "));
   EXPECT_THAT(ended, HasSubstr("\nThe peak is 0.113 GiB allocated, in backward of step 2: "));
   EXPECT_THAT(ended, HasSubstr("\nWhat filled the card then, by line of your code:\n"));
-  EXPECT_THAT(ended, ::testing::Not(HasSubstr("went on")));
+  EXPECT_THAT(ended, ::testing::Not(HasSubstr("and continued")));
   const auto caught = peak_text(trace, false);
   EXPECT_THAT(caught, ::testing::Not(HasSubstr("What filled the card then")));
-  EXPECT_THAT(caught, HasSubstr("\nRan out of memory, and went on:\n  64.0 MiB asked for at "
+  EXPECT_THAT(caught, HasSubstr("\nRan out of memory and continued:\n  64.0 MiB asked for at "
                                 "lib/model.py:15 (forward), in forward of step 5\n"));
 }
 

@@ -102,7 +102,7 @@ TEST(ChooseWorker, OfSeveralTheOneForThatVersionThenThatCuda) {
 
 TEST(ChooseWorker, ABrokenOneIsNeverChosen) {
   auto all = kTwo;
-  all[0].problem = "it is not whole";
+  all[0].problem = "it is incomplete";
   const auto environment = environment_with(torch("2.11.0+cu130", "g11", "13.0"));
   EXPECT_FALSE(choose(candidates(all, environment, nowhere), {}, environment));
 }
@@ -179,9 +179,9 @@ TEST_F(WorkerFolders, OfAnotherFormAreNotUsed) {
 TEST_F(WorkerFolders, ThatAreNotWholeSayWhatIsMissing) {
   const auto folder = install_worker("2.11.0");
   fs::remove_all(folder / "lib/peakbench/plugins");
-  EXPECT_EQ(problem(), "it is not whole: lib/peakbench/plugins is missing");
+  EXPECT_EQ(problem(), "it is incomplete: lib/peakbench/plugins is missing");
   fs::remove(folder / "bin/peakbench-worker");
-  EXPECT_EQ(problem(), "it is not whole: bin/peakbench-worker is missing");
+  EXPECT_EQ(problem(), "it is incomplete: bin/peakbench-worker is missing");
   write_text((folder / "worker.json").string(), "{\"schema\": ");
   EXPECT_THAT(problem(), HasSubstr("worker.json"));
   fs::remove(folder / "worker.json");
@@ -281,14 +281,15 @@ TEST(NoWorker, OfABuildThatIsNotHereSaysWhichIs) {
   const std::string asked = "2.11.0+cu128";
   EXPECT_EQ(
       why(environment_with(torch("2.11.0+cu130", "g11", "13.0")), {asked, "--torch"}),
-      "--torch 2.11.0+cu128: that build of PyTorch is not here, 2.11.0+cu130 in /env/torch "
+      "--torch 2.11.0+cu128: that build of PyTorch is not installed, 2.11.0+cu130 in /env/torch "
       "is. The worker for 2.11.0+cu130 serves any build of the release: install that one, or "
-      "take what is here with --torch 2.11.0. Commands that need no worker: emulate, trace, fit "
+      "use --torch 2.11.0. Commands that need no worker: emulate, trace, fit "
       "-- PROGRAM, import, report, compare, gate, history, publish.");
   const auto other = why(environment_with(torch("2.15.0+cu132", "g15", "13.2")), {asked, "V"});
-  EXPECT_THAT(other, HasSubstr("V 2.11.0+cu128: that build of PyTorch is not here: the environment "
-                               "has 2.15.0+cu132 in /env/torch. The worker for 2.11.0+cu130 serves "
-                               "any build of the release: install that one. Commands"));
+  EXPECT_THAT(other,
+              HasSubstr("V 2.11.0+cu128: that build of PyTorch is not installed: the environment "
+                        "has 2.15.0+cu132 in /env/torch. The worker for 2.11.0+cu130 serves "
+                        "any build of the release: install that one. Commands"));
   EXPECT_THAT(why({}, {"2.9.0+cu128", "V"}), HasSubstr("there is no worker for that PyTorch"));
 }
 

@@ -26,7 +26,7 @@ class AllocationTracer {
   std::int64_t unreported() const { return unreported_; }
 
  private:
-  class Report;  // told the block sizes
+  class Report;  // receives the block sizes
 
   void on_event(const AllocatorEvent& event);
   void on_report(void* pointer, std::int64_t block_bytes);

@@ -1,5 +1,5 @@
-// What PyTorch's CUDA caching allocator does, in our words: the one place that knows its own. No
-// header of LibTorch, for who only listens.
+// Events of PyTorch's CUDA caching allocator in our own types. Only this module uses PyTorch's. No
+// header of LibTorch is needed to listen.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct AllocatorEvent {
 };
 using AllocatorListener = std::function<void(const AllocatorEvent&)>;
 
-// For the rest of the process, beside other listeners; the allocator must be there and initialised.
-// The listener is called under the allocator's lock, on any thread. Throws what LibTorch throws
-// where the allocator in use (cudaMallocAsync, one of the program's own) tells nobody.
+// Adds a listener for the rest of the process; the allocator must exist and be initialised. The
+// listener is called under the allocator's lock, on any thread. Throws LibTorch's error if the
+// allocator in use (cudaMallocAsync, the program's own) has no listeners.
 void listen_to_allocator(AllocatorListener listener);
 
 // What the allocator has handed out of a device now. Not under its lock.

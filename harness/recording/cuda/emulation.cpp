@@ -86,7 +86,7 @@ std::string emulation_host_refusal() {
   if (report == nullptr) return "";
   const auto ledger = nlohmann::json::parse(report());
   if (ledger.at("host_refusals").get<std::int64_t>() == 0) return "";
-  return "the emulated card had room, but " +
+  return "the emulated card had enough memory, but " +
          no_memory_text(ledger.at("last_host_refused_bytes").get<std::int64_t>());
 }
 

@@ -9,19 +9,20 @@
 
 namespace peakbench::recording {
 
-// Asked of the process, not of the device's name: `peakbench emulate` runs any program on the
-// stand-ins, and that takes them for cuda:0.
+// Checks the process, not the device's name: `peakbench emulate` runs any program on the stub
+// libraries, and the program sees them as cuda:0.
 bool runs_on_stand_ins();
 
-// Tells the stand-ins, if the process runs on them, when PyTorch's allocator hands memory out: what
-// had been copied there belonged to another tensor; and how much is allocated, when they ask. Once;
-// the CUDA context must exist.
+// Reports allocations of PyTorch's allocator to the stub libraries, if the process uses them: bytes
+// copied there earlier belonged to another tensor. Also tells them how much is allocated, on
+// request. Call once; the CUDA context must exist.
 void tell_emulation_of_allocations();
-// From now on the stand-ins of the vendor's libraries, if the process runs on them, say which
-// workspaces they are given.
+// From now on the stub libraries, if the process uses them, report the workspaces that they
+// receive.
 void listen_to_emulated_libraries(const Device::VisitWorkspace& visit);
 std::optional<records::Emulation> emulation_report();  // absent on a real card
-// That this machine had no memory or addresses for what the card had room for; empty where it had.
+// The message that this machine had no memory or addresses although the card had enough; else
+// empty.
 std::string emulation_host_refusal();
 
 }  // namespace peakbench::recording

@@ -76,7 +76,7 @@ def _begin_uncounted(torch):
     if version != wanted:  # its structures are another's
         _say(
             f"this process is not traced: it uses PyTorch {version}, and the tracer is compiled for {wanted}; "
-            "start its Python directly, without a shell script or a launcher, and it is compiled for that one"
+            "start Python directly, without a shell script or a launcher: then the tracer is compiled for that version"
         )
         return
     import importlib.util
