@@ -50,9 +50,7 @@ struct AdviseArguments {
   OutputFormat format;
 };
 
-bool is_python(const CaseResult& result) {
-  return result.spec.kind == records::CaseKind::kPython;
-}
+bool is_python(const CaseResult& result) { return result.spec.kind == records::CaseKind::kPython; }
 
 bool can_be_advised(const CaseResult& result) {
   return result.spec.kind != records::CaseKind::kProgram &&

@@ -26,6 +26,7 @@
 #include "planning/programs.h"
 #include "records/run.h"
 #include "reports/run/report.h"
+#include "search/advise.h"
 #include "search/fit.h"
 
 namespace peakbench::cli {
@@ -171,6 +172,21 @@ class FitCommand {
                                             : search::lane_each(found_.cells.size());
     const auto progress = make_fit_progress(world_.err, world_.screen, arguments_.quiet, found_);
     found_.answers = search::search_cells(found_.cells, lanes, options, trials, *progress);
+    search::take_back_broken(found_.cells, found_.answers,
+                             [&](const records::CaseResult& found, const std::string& stack) {
+                               return run_with(trials, found, stack);
+                             });
+  }
+
+  // Without a limit on the card's memory.
+  std::optional<records::CaseResult> run_with(const search::TrialRunner& trials,
+                                              const records::CaseResult& found,
+                                              const std::string& stack) const {
+    auto request = search::request_of(found, {}, "");
+    request.lists[Axis::kStrategy] = {stack};
+    request.steps = plan_.request.steps;
+    const auto plan = planning::make_plan(request, builds_);
+    return trials.run(search::with_memory(plan.cases.front(), search::kNoLimitBytes), {});
   }
 
   // The cases that were found, once more and traced: a run like any other.

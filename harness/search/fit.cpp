@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "emulator/host/card.h"
 #include "launch/case.h"
+#include "launch/equivalence_check.h"
 #include "launch/thread_pool.h"
 #include "launch/worker_environment.h"
 #include "planning/selection.h"
@@ -227,6 +228,31 @@ std::vector<Cell> cells_of(const planning::Program& program, const std::string& 
     };
   }
   return cells;
+}
+
+void take_back_broken(const std::vector<Cell>& cells, std::vector<CellAnswer>& answers,
+                      const RunReference& run_reference) {
+  std::map<std::string, std::optional<records::CaseResult>> references;  // by id
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (answers[i].found) references[cells[i].planned.spec.id] = answers[i].found;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto& planned = cells[i].planned;
+    auto& found = answers[i].found;
+    auto spec = planned.spec;
+    spec.strategies = planned.reference;
+    const auto id = planning::case_id(spec);
+    const bool promises = spec.kind == records::CaseKind::kStrategy &&
+                          planned.promise.promise != "different_problem" && id != planned.spec.id;
+    if (!found || !found->equivalence || !promises) continue;
+    const auto [reference, is_new] = references.try_emplace(id);
+    if (is_new) reference->second = run_reference(*found, records::stack_text(planned.reference));
+    if (reference->second) launch::compare_gradients(*found, *reference->second);
+    if (found->equivalence->verdict != "broken") continue;
+    answers[i].state = State::kUnknown;
+    answers[i].reason = "it does not train as it promises: " + found->equivalence->reason;
+    answers[i].value.reset();
+    found.reset();
+  }
 }
 
 Lanes lane_each(std::size_t cells) {

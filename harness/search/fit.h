@@ -69,6 +69,14 @@ std::vector<CellAnswer> search_cells(const std::vector<Cell>& cells, const Lanes
                                      const FitOptions& options, const TrialRunner& trials,
                                      FitListener& listener);
 
+// Takes back the answers of stacks that train other parameters than they promise, which is seen
+// without values. `run_reference` runs what was found with another stack, where no cell has that;
+// nullopt: it did not run.
+using RunReference = std::function<std::optional<records::CaseResult>(
+    const records::CaseResult& found, const std::string& stack)>;
+void take_back_broken(const std::vector<Cell>& cells, std::vector<CellAnswer>& answers,
+                      const RunReference& run_reference);
+
 // Each cell by itself.
 Lanes lane_each(std::size_t cells);
 // A lane a stack and length, its cards from the smallest on.

@@ -9,10 +9,12 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import tempfile
 import unittest
 
+import given
 from given import PEAKBENCH
 
 ORACLE = os.environ.get("PEAKBENCH_ORACLE")
@@ -162,6 +164,17 @@ class Models(Fit):
         self.assertNotIn("Largest batch size", (self.folder / "run/report/index.html").read_text(encoding="utf-8"))
         self.statuses(MODEL, "baseline", ["emulated:a100-40gb"])
         self.assertFalse((self.folder / "run/fit.json").exists())
+
+    def test_a_stack_that_breaks_its_promise_has_no_answer(self):
+        plugins = self.folder / "plugins"
+        plugins.mkdir()
+        shutil.copy(given.PLANTED.with_name("unlike_baseline.so"), plugins)
+        found = self.fit("--model", "vit-b-16,layers=2,width=48,mlp=64,image=32", "--strategy", "cuts-graph", "--strategy", "leaves-out", "--strategy",
+                         "block-in-parts", "--card", "t4-16gb", "--batch", "4", "--plugins", plugins)
+        self.assertEqual([cell["state"] for cell in found["cells"]], ["unknown", "unknown", "fits"])
+        self.assertRegex(found["cells"][0]["reason"], "^it does not train as it promises: some step gives no gradient to class_token, ")
+        self.assertEqual(found["cells"][1]["reason"], "it does not train as it promises: leaves-out leaves block 1 out")
+        self.assertEqual(found["cells"][0]["memory"], None)
 
     def test_the_smallest_card(self):
         done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--card", "all", "--format", "csv",

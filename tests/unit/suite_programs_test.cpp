@@ -270,8 +270,8 @@ environment = {A = "{{}}"}
   python.place = "bench.py";
   for (const char* strategy : {"sgd", "adam"}) {
     auto& one = python.cases.emplace_back();
-    one.model = {"tiny", {{"width", 4}}};
-    one.stack = {{strategy, nlohmann::json::object()}};
+    one.model = {{"tiny", {{"width", 4}}}, {}, {}};
+    one.stack = {{{strategy, nlohmann::json::object()}, {}, {}}};
     one.reference = {{"sgd", nlohmann::json::object()}};
     one.batch_size = 8;
     one.promise.promise = "bit_identical";
