@@ -224,7 +224,7 @@ class FitCommand {
     const auto& answer = found_.answers[i];
     if (answer.value) return answer.value;
     if (answer.state != State::kDoesNotFit || found_.smallest_card) return std::nullopt;
-    return found_.cells[i].limits.first;
+    return answer.first;
   }
 
   void add_least_memory(std::size_t i, records::Run& run) const {

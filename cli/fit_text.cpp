@@ -180,9 +180,8 @@ std::string card_answer(const FitFound& found, const std::vector<std::size_t>& c
   const auto& answer = found.answers[which];
   if (answer.state == State::kUnknown) return "not known, " + answer.reason;
   if (answer.state == State::kNotRun) return "not run, " + answer.reason;
-  const auto what = has_axis(found)
-                        ? fmt::format("not even {}", value_words(found, cell.limits.first))
-                        : std::string("does not fit");
+  const auto what = has_axis(found) ? fmt::format("not even {}", value_words(found, answer.first))
+                                    : std::string("does not fit");
   const auto needs = takes_words(cell, answer);
   const auto stack = stack_of_cell(cell);
   return fmt::format("{}; {} {}", what, stack == found.title ? "it" : stack,
@@ -270,7 +269,7 @@ std::vector<std::vector<std::string>> takes_rows(const FitFound& found, const st
     const auto room = search::room_of(cell, answer);
     rows.push_back(
         {row_of_cell(found, cell),
-         has_axis(found) ? reports::grouped(answer.value.value_or(cell.limits.first)) : "",
+         has_axis(found) ? reports::grouped(answer.value.value_or(answer.first)) : "",
          gib(memory.peak_allocated_bytes), figure(answer.least.bytes),
          figure(memory.peak_reserved_bytes),
          *room.left_bytes < 0 ? "lacks " + gib(-*room.left_bytes) : gib(*room.left_bytes)});

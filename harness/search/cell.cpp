@@ -26,6 +26,7 @@ class CellSearch {
 
   CellAnswer go() {
     if (!cell_.not_run.empty()) {
+      answer_.first = cell_.limits.first;
       answer_.reason = cell_.not_run;
       return std::move(answer_);
     }
@@ -61,7 +62,8 @@ class CellSearch {
   // Of a program's value nobody says whether more of it takes more memory. Where the first does not
   // run and the last one does, it takes less.
   Boundary search() {
-    const Limits limits{.first = first_that_is_taken(), .last = cell_.limits.last};
+    answer_.first = first_that_is_taken();
+    const Limits limits{.first = answer_.first, .last = cell_.limits.last};
     auto found = largest_that_runs(
         {.first = limits.first, .last = limits.last},
         [this](std::int64_t value) { return try_value(value); }, options_.beside);
@@ -172,7 +174,7 @@ class CellSearch {
 
   // What the smallest would need, were the card larger.
   void run_without_limit() {
-    auto result = run(cell_.limits.first, kNoLimitBytes);
+    auto result = run(answer_.first, kNoLimitBytes);
     if (result && result->status == Status::kOk)
       answer_.found = std::move(result);
     else
@@ -182,7 +184,7 @@ class CellSearch {
   }
 
   void find_least() {
-    const auto value = answer_.value.value_or(cell_.limits.first);
+    const auto value = answer_.value.value_or(answer_.first);
     const auto& memory = *answer_.found->memory;
     const auto reserved = memory.peak_reserved_bytes.value_or(memory.peak_allocated_bytes);
     const KnownPeaks known{

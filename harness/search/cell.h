@@ -54,6 +54,7 @@ struct Trial {
 struct CellAnswer {
   State state = State::kNotRun;
   std::string reason;                 // of kNotRun and kUnknown, a sentence
+  std::int64_t first = 1;             // the smallest value that the case takes
   std::optional<std::int64_t> value;  // the largest that runs
   // The smallest value that runs, for programs that need less memory with a larger value.
   bool is_smallest = false;

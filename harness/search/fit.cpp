@@ -327,7 +327,7 @@ Room room_of(const Cell& cell, const CellAnswer& answer) {
 }
 
 ordered_json to_json(const Cell& cell, const CellAnswer& answer) {
-  const auto value = answer.value.value_or(cell.limits.first);
+  const auto value = answer.value.value_or(answer.first);
   const auto planned = cell.not_run.empty() ? cell.with_value(value) : cell.planned;
   ordered_json json{
       {"id", planned.spec.id},

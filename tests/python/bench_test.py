@@ -41,6 +41,14 @@ def adam(model):
     return torch.optim.Adam(model.parameters())
 """
 
+WIDE = """
+@peakbench.model
+def wide(batch=1):
+    net = torch.nn.Linear(1 << 18, 4)
+    inputs = torch.randn(batch, 1 << 18)
+    return net, lambda rows=slice(None): net(inputs[rows]).square().mean()
+"""
+
 # No line of ours: what somebody would write without Peakbench.
 BY_HAND = """
 import sys
@@ -201,6 +209,33 @@ batch_sizes = [8, 16]
                          [case["memory"]["peak_allocated_bytes"] for case in self.cases("head").values()], resumed)  # fmt: skip
 
     # ---- promises ----
+
+    def fit(self, stack, memory, code=0):
+        card = f"t4-16gb,context=0,memory={memory}"
+        (self.folder / "bench.py").write_text(BENCH + WIDE, encoding="utf-8")
+        said, _ = self.call(PEAKBENCH, "fit", "--program", "bench.py:wide", "--strategy", stack, "--card", card, "--check", "1", "--no-report",
+                            "--overwrite", "--out", "fit", code=code)  # fmt: skip
+        (cell,) = json.loads((self.folder / "fit/fit.json").read_text())["cells"]
+        return cell, said
+
+    def test_fit_finds_what_a_run_of_each_batch_says(self):
+        cell, _ = self.fit("sgd", "72MiB")
+        largest = cell["largest"]
+        self.assertEqual((cell["state"], cell["fails"]["value"]), ("fits", largest + 1))
+        batches = range(largest - 1, largest + 3)
+        self.run_it("--program", "bench.py:wide", "--strategy", "sgd", "--card", cell["card"], "--batch", ",".join(map(str, batches)), "--no-report")
+        cases = list(self.cases().values())
+        self.assertEqual([case["status"] for case in cases], ["ok", "ok", "out_of_memory", "out_of_memory"])
+        self.assertEqual(cases[1]["id"], cell["id"])
+        self.assertEqual(cases[1]["memory"]["peak_allocated_bytes"], cell["memory"]["peak_allocated_bytes"])
+
+    def test_fit_begins_where_a_batch_can_be_split(self):
+        for memory, state, code in (("72MiB", "fits", 0), ("36MiB", "does_not_fit", 3)):
+            cell, said = self.fit("sgd+accumulation,steps=4", memory, code)
+            self.assertEqual(cell["state"], state)
+            self.assertEqual([(trial["value"], trial["status"]) for trial in cell["trials"]][:2], [(1, "unsupported"), (2, "unsupported")])
+            self.assertEqual(cell["trials"][2]["value"], 4)
+        self.assertIn("not even batch size 4; sgd+accumulation,steps=4 without a limit reserves", said)
 
     def test_promises_are_checked_on_the_cpu(self):
         (self.folder / "bench.py").write_text(BENCH + """

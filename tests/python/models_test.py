@@ -144,34 +144,14 @@ def test_the_same_bytes_as_a_script_of_transformers(name, tmp_path, request):
 SMALL = "hf:gpt2,layers=1,seq=64"
 
 
-def test_fit_finds_what_a_run_of_each_batch_says(warm, tmp_path):
-    card = "t4-16gb,memory=1200MiB,context=0"
-    call(PEAKBENCH, "fit", "--program", SMALL, "--strategy", "lora+checkpointing", "--card", card, "--check", "1", "--no-report", "--out", "fit",
-         folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
-    (cell,) = json.loads((tmp_path / "fit/fit.json").read_text())["cells"]
-    assert cell["state"] == "fits" and cell["fails"]["value"] == cell["largest"] + 1
-    (kept,) = json.loads((tmp_path / "fit/run.json").read_text())["cases"]
-    assert kept["id"] == cell["id"] == f"python/hf:gpt2,layers=1,seq=64/lora+checkpointing/emulated:{card}/b{cell['largest']}"
-    batches = [1, cell["largest"] - 1, cell["largest"], cell["largest"] + 1, cell["largest"] + 2]
-    call(PEAKBENCH, "run", "--program", SMALL, "--strategy", "lora+checkpointing", "--card", card, "--batch", ",".join(map(str, batches)), "--no-report",
-         "--out", "run", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
-    cases = json.loads((tmp_path / "run/run.json").read_text())["cases"]
-    assert [case["status"] for case in cases] == ["ok"] * 3 + ["out_of_memory"] * 2
-    assert cases[2]["memory"]["peak_allocated_bytes"] == cell["memory"]["peak_allocated_bytes"]
-
-
 def test_fit_ends_where_the_model_does(warm, tmp_path):
-    call(PEAKBENCH, "fit", "--program", "hf:gpt2,layers=1", "--largest", "layers", "--strategy", "accumulation", "--batch", "2", "--card", "t4-16gb", "--check",
-         "1", "--no-report", "--out", "out", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
+    values = {**CONFIGURATIONS["hf"]["qwen3-0.6b"]["config"], "num_hidden_layers": 3, "hidden_size": 64, "vocab_size": 100}
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    call(PEAKBENCH, "fit", "--program", "hf:config.json", "--largest", "layers", "--strategy", "lora", "--batch", "2", "--card", "t4-16gb", "--check", "1",
+         "--no-report", "--out", "out", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
     (cell,) = json.loads((tmp_path / "out/fit.json").read_text())["cells"]
-    assert (cell["state"], cell["largest"], cell["at_limit"]) == ("fits", 12, True)
-    assert cell["limit_reason"] == "hf: gpt2: layers=13: the model has 12"
-    # The first batches are too small for what splits them.
-    call(PEAKBENCH, "fit", "--program", SMALL, "--strategy", "accumulation,steps=4", "--card", "t4-16gb,memory=1200MiB,context=0", "--check", "1",
-         "--no-report", "--out", "parts", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))  # fmt: skip
-    (cell,) = json.loads((tmp_path / "parts/fit.json").read_text())["cells"]
-    assert [(trial["value"], trial["status"]) for trial in cell["trials"]][:3] == [(1, "unsupported"), (2, "unsupported"), (4, "ok")]
-    assert cell["state"] == "fits"
+    assert (cell["state"], cell["largest"], cell["at_limit"]) == ("fits", 3, True)
+    assert cell["limit_reason"] == "hf: config.json: layers=4: the model has 3"
 
 
 @pytest.mark.parametrize("words, says", [
