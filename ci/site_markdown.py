@@ -1,4 +1,6 @@
-"""Hooks of mkdocs: a folder in the navigation, and pages that are written for GitHub, whose Markdown differs from Python's in three ways.
+"""Hooks of mkdocs: a folder in the navigation, no request to another site, and pages that are written for GitHub.
+
+GitHub's Markdown differs from Python's in three ways.
 
 - A link may lead out of docs/. Here it leads to the repository.
 - A list or a table may follow a line of text. Here it needs an empty line before it.
@@ -90,3 +92,8 @@ def on_config(config):
 
 def on_page_markdown(markdown, page, config, files):
     return as_python_reads_it(markdown, page.file.src_uri, config.repo_url.rstrip("/"))
+
+
+def on_post_page(output, page, config):
+    """Without the theme's question to GitHub, on every page, how many stars the repository has."""
+    return output.replace(' data-md-component="source"', "")
