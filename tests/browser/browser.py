@@ -114,7 +114,7 @@ class Page:
         features = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
         self.send("Emulation.setEmulatedMedia", media=media, features=[{"name": name, "value": value} for name, value in features.items()])
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
-        self.send("Page.navigate", url=f"file://{path}")
+        self.send("Page.navigate", url=path if str(path).startswith("http:") else f"file://{path}")
         self.wait_event("Page.loadEventFired")
         self.send("Page.bringToFront")
 
@@ -122,6 +122,17 @@ class Page:
         end = time.monotonic() + seconds
         while not any(event.get("method") == name for event in self.browser.events):
             self.browser.events.append(self.browser.read(end))
+
+    def leads_on(self, act):
+        """Until another page has loaded: on a busy machine an input that comes before the page's first frame is lost."""
+        self.browser.events.clear()
+        for _ in range(3):
+            act()
+            try:
+                return self.wait_event("Page.loadEventFired", seconds=8)
+            except AssertionError:
+                continue
+        raise AssertionError("no page was loaded")
 
     def run(self, expression):
         """The value of a JavaScript expression; promises are waited for."""
