@@ -1,16 +1,12 @@
 """What is seen on a terminal: redrawn lines while it runs, plain lines elsewhere; every command within the window."""
-import fcntl
-import os
-import pty
 import re
 import shutil
-import struct
 import subprocess
-import termios
 import unicodedata
 
 import output_test
-from installation import TIMEOUT, ProgramTest
+import terminal
+from installation import ProgramTest
 from output_test import ONE, PRINTS
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -20,24 +16,9 @@ RUN = ("run", "--model", "tiny", "--strategy", "baseline", "--strategy", "misbeh
 class OnTerminal(ProgramTest):
     def on_terminal(self, columns, line, exit_code=0, **environment):
         """Everything written to a terminal of so many columns; exit_code: None for any."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        process = subprocess.Popen([self.program, *line], cwd=self.folder, stdin=theirs, stdout=theirs, stderr=theirs,
-                                   env=self.environment(**environment))
-        os.close(theirs)
-        seen = b""
-        while True:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not chunk:
-                break
-            seen += chunk
-        os.close(ours)
-        ended = process.wait(timeout=TIMEOUT)
+        ended, seen = terminal.on_terminal([self.program, *line], columns, cwd=self.folder, env=self.environment(**environment))
         self.assertIn(ended, (ended,) if exit_code is None else (exit_code,))
-        return seen.decode().replace("\r\n", "\n")
+        return seen
 
 
 class Terminal(OnTerminal):

@@ -2,21 +2,18 @@
 stand-ins win over vendor libraries beside a program.
 """
 
-import fcntl
 import json
 import os
 import pathlib
-import pty
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import unittest
 
 from given import CUDA_INCLUDE, PEAKBENCH
+from terminal import on_terminal
 
 os.environ.pop("CUDA_VISIBLE_DEVICES", None)
 CARDS = pathlib.Path(__file__).parents[2] / "emulator/cards"
@@ -200,20 +197,8 @@ class EmulateTest(unittest.TestCase):
 
     def on_terminal(self, columns, *command, card="h100-80gb", **environment):
         """What stderr gets where it is a window of so many columns."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         variables = {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"}, "TERM": "xterm", **environment}
-        process = subprocess.Popen([PEAKBENCH, "emulate", "--details", "--card", card, "--", *map(str, command)], stderr=theirs, env=variables)
-        os.close(theirs)
-        seen = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                seen += chunk
-        except OSError:  # the other end is closed
-            pass
-        os.close(ours)
-        process.wait()
-        return seen.decode().replace("\r\n", "\n")
+        return on_terminal([PEAKBENCH, "emulate", "--details", "--card", card, "--", *command], columns, stdin=None, stdout=None, env=variables)[1]
 
     def test_colours_on_a_terminal_and_columns_as_it_has(self):
         program = self.cuda_program()

@@ -1,18 +1,15 @@
 """`peakbench train.py`: whether it fits, the peak, what fills it and one thing to try, in at most 14 lines."""
-import fcntl
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
-import struct
 import subprocess
 import tempfile
-import termios
 import unittest
 
 from given import ORACLE, PEAKBENCH
+from terminal import on_terminal
 
 PATIENCE_S = 200
 
@@ -217,20 +214,9 @@ class Script(unittest.TestCase):
 
     def test_within_a_window(self):
         self.script(TRAIN)
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
-        process = subprocess.Popen([PEAKBENCH, "train.py", "64"], cwd=self.folder, stderr=theirs, stdout=subprocess.DEVNULL,
-                                   env={**os.environ, "TERM": "xterm", "PEAKBENCH_PYTHON": ORACLE})
-        os.close(theirs)
-        seen = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                seen += chunk
-        except OSError:  # the other end is closed
-            pass
-        os.close(ours)
-        self.assertEqual(process.wait(timeout=PATIENCE_S), 0)
-        seen = seen.decode().replace("\r\n", "\n")
+        ended, seen = on_terminal([PEAKBENCH, "train.py", "64"], 80, cwd=self.folder, stdout=subprocess.DEVNULL,
+                                  env={**os.environ, "TERM": "xterm", "PEAKBENCH_PYTHON": ORACLE})
+        self.assertEqual(ended, 0)
         self.assertIn("\x1b[32mFits h100-80gb (the default card)\x1b[0m:", seen)
         for label in ("Peak", "By category", "Filled by", "Try"):
             self.assertIn(f"\n\x1b[36m{label}\x1b[0m: ", seen)
