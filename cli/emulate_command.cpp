@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/errors.h"
 #include "base/file.h"
@@ -140,7 +141,12 @@ std::string last_line(const fs::path& journals) {
     first = time;
     line = files::read_regular_file(entry.path().string(), files::kMostSmallText);
   }
-  return line.substr(0, line.find('\n'));
+  line.erase(std::min(line.find('\n'), line.size()));
+  // What PyTorch says beyond that, of the card and of settings, is above and takes seven lines.
+  constexpr std::string_view kNoMemory = "CUDA out of memory.";
+  if (const auto at = line.find(kNoMemory); at != std::string::npos)
+    line.erase(at + kNoMemory.size());
+  return line;
 }
 
 bool has_journal(const fs::path& journals) {

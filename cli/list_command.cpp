@@ -127,12 +127,12 @@ Json device_json(const DeviceFound& device, bool emulated) {
 
 std::string card_line(const DeviceFound& card) {
   return fmt::format(
-      "{:<27} {:>11}  {:>4}  {:>7}  {}{}\n", printable(card.id),
+      "{:<27} {:>11}  {:>4}  {:>7}  {}{}", printable(card.id),
       gib_text(static_cast<std::int64_t>(card.memory_bytes)), card.compute_capability,
       card.context_memory.empty()
           ? ""
           : fmt::format("{} MiB", emulator::largest_of(card.context_memory).bytes >> 20),
-      printable(card.title), card.refused.empty() ? "" : " (refused)");
+      card.refused.empty() ? "" : "(refused) ", printable(card.title));
 }
 
 int list_devices(World& world, const ListArguments& arguments) {
@@ -146,11 +146,12 @@ int list_devices(World& world, const ListArguments& arguments) {
     return kDone;
   }
   for (const auto& device : own)
-    world.out << fmt::format("{:<27} {}\n", printable(device.id), printable(device.title));
+    world.out << hanging(fmt::format("{:<27} ", printable(device.id)), printable(device.title),
+                         world.line_width);
   if (cards.empty()) return kDone;
   world.out << fmt::format("\n{:<27} {:>11}  {:>4}  {:>7}  {}\n", "emulated card", "memory", "cc",
                            "context", "title");
-  for (const auto& card : cards) world.out << card_line(card);
+  for (const auto& card : cards) world.out << fit(card_line(card), world.line_width) << "\n";
   world.out << wrapped(kCardsNote, world.out_width);
   return kDone;
 }

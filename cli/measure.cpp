@@ -82,7 +82,8 @@ records::Run measure(World& world, const planning::Plan& plan, const planning::F
                      launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet) {
   complete(options, plugins, jobs);
   // Its end takes the status lines off the screen.
-  const auto progress = make_progress(world.out, world.err, world.screen, quiet);
+  const auto progress = make_progress(world.out, world.err, world.screen, quiet,
+                                      std::chrono::steady_clock::now, world.line_width);
   return launch::run_plan(plan, folder, options, runner, *progress);
 }
 

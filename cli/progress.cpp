@@ -95,8 +95,8 @@ class MeanTime {
 // What both ways of showing share: counting, timing, estimating.
 class Progress : public launch::RunListener {
  public:
-  Progress(std::ostream& out, std::ostream& err, Clock clock)
-      : out_(out), err_(err), clock_(std::move(clock)) {}
+  Progress(std::ostream& out, std::ostream& err, Clock clock, int columns)
+      : out_(out), err_(err), clock_(std::move(clock)), columns_(columns) {}
 
   void run_started(std::size_t to_run, std::size_t kept) override {
     activity_.count = to_run;
@@ -131,7 +131,7 @@ class Progress : public launch::RunListener {
     note(text);
   }
   void case_ended(std::size_t place, const records::CaseResult& result) override {
-    out_ << case_row(place, activity_.count, result) << std::flush;
+    out_ << case_row(place, activity_.count, result, columns_) << std::flush;
   }
 
  protected:
@@ -169,6 +169,7 @@ class Progress : public launch::RunListener {
   std::ostream& out_;
   std::ostream& err_;
   Clock clock_;
+  int columns_;  // of `out`
   struct Worker {
     launch::Turn turn;
     records::Progress progress;
@@ -185,8 +186,8 @@ class Progress : public launch::RunListener {
 
 class LiveProgress : public Progress {
  public:
-  LiveProgress(std::ostream& out, std::ostream& err, Screen screen, Clock clock)
-      : Progress(out, err, std::move(clock)), screen_(std::move(screen)), lines_(err) {}
+  LiveProgress(std::ostream& out, std::ostream& err, Screen screen, Clock clock, int columns)
+      : Progress(out, err, std::move(clock), columns), screen_(std::move(screen)), lines_(err) {}
   ~LiveProgress() override { lines_.erase(); }
 
   void worker_started(const launch::Turn& turn) override {
@@ -283,10 +284,12 @@ std::vector<std::string> status_lines(const Activity& activity, int width) {
 }
 
 std::unique_ptr<launch::RunListener> make_progress(std::ostream& out, std::ostream& err,
-                                                   const Screen& screen, bool quiet, Clock clock) {
+                                                   const Screen& screen, bool quiet, Clock clock,
+                                                   int columns) {
   if (quiet) return std::make_unique<NoProgress>(err);
-  if (screen.live) return std::make_unique<LiveProgress>(out, err, screen, std::move(clock));
-  return std::make_unique<PlainProgress>(out, err, std::move(clock));
+  if (screen.live)
+    return std::make_unique<LiveProgress>(out, err, screen, std::move(clock), columns);
+  return std::make_unique<PlainProgress>(out, err, std::move(clock), columns);
 }
 
 }  // namespace peakbench::cli

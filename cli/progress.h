@@ -8,6 +8,7 @@
 #include <ostream>
 #include <string>
 
+#include "base/columns.h"
 #include "cli/terminal.h"
 #include "launch/session.h"
 
@@ -15,9 +16,11 @@ namespace peakbench::cli {
 
 using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
+// `columns`: of `out`.
 std::unique_ptr<launch::RunListener> make_progress(std::ostream& out, std::ostream& err,
                                                    const Screen& screen, bool quiet,
-                                                   Clock clock = std::chrono::steady_clock::now);
+                                                   Clock clock = std::chrono::steady_clock::now,
+                                                   int columns = kUnbroken);
 
 // What is known of the worker at work, of several of the one that began first.
 struct Activity {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/columns.h"
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/plugins.h"
@@ -40,10 +41,15 @@ std::string counter(std::size_t place, std::size_t count) {
   return fmt::format("[{:>{}}/{}]", place + 1, total.size(), total);
 }
 
-std::string case_row(std::size_t place, std::size_t count, const records::CaseResult& result) {
-  auto row = fmt::format("{} {:<13}  {}{}{}\n", counter(place, count), to_string(result.status),
-                         figures(result), printable(result.spec.id),
-                         result.added_for.empty() ? "" : "  (added for " + result.added_for + ")");
+std::string case_row(std::size_t place, std::size_t count, const records::CaseResult& result,
+                     int columns) {
+  auto row = fmt::format("{} {:<13}  {}", counter(place, count), to_string(result.status),
+                         figures(result));
+  const auto id = printable(result.spec.id) +
+                  (result.added_for.empty() ? "" : "  (added for " + result.added_for + ")");
+  if (display_width(row + id) > columns)
+    row.replace(row.find_last_not_of(' ') + 1, row.npos, "\n    ");
+  row += id + "\n";
   if (!result.reason.empty()) row += "    " + printable(result.reason) + "\n";
   return row;
 }

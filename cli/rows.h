@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/columns.h"
 #include "planning/manifest.h"
 #include "planning/plan.h"
 #include "records/case.h"
@@ -13,8 +14,9 @@ namespace peakbench::cli {
 // One case as a line of text.
 
 // "[ 3/12] ok  5.670 GiB  812.3 ms/step  1.23 samples/s  ID", a second line with the reason where
-// it is not ok.
-std::string case_row(std::size_t place, std::size_t count, const records::CaseResult& result);
+// it is not ok. Wider than `columns`, the id has a line of its own.
+std::string case_row(std::size_t place, std::size_t count, const records::CaseResult& result,
+                     int columns = kUnbroken);
 
 // "[ 3/12]".
 std::string counter(std::size_t place, std::size_t count);

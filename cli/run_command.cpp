@@ -234,7 +234,8 @@ class RunCommand {
     auto scheduled = scheduled_options(arguments_.slurm, options);
     scheduled.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
     // Its end takes the status lines off the screen.
-    const auto progress = make_progress(said(), world_.err, world_.screen, arguments_.quiet);
+    const auto progress = make_progress(said(), world_.err, world_.screen, arguments_.quiet,
+                                        std::chrono::steady_clock::now, world_.line_width);
     return cluster::run_scheduled(plan, folder, scheduled, slurm, *progress);
   }
 

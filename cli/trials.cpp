@@ -41,8 +41,10 @@ std::string in_short(const FitFound& found, std::size_t i, const CellAnswer& ans
                : "not known: " + answer.reason;
   if (answer.state == State::kDoesNotFit)
     return takes.empty() ? "does not fit" : "does not fit, needs " + takes;
-  if (found.along == search::Along::kNothing) return "fits, takes " + takes;
-  return fmt::format("{} fits, takes {}", reports::grouped(*answer.value), takes);
+  const auto fits = std::string(answer.least.bytes ? "fits, needs " : "fits, reserves ") + takes;
+  return found.along == search::Along::kNothing
+             ? fits
+             : fmt::format("{} {}", reports::grouped(*answer.value), fits);
 }
 
 class FitProgress : public search::FitListener {

@@ -65,6 +65,8 @@ TEST(Rows, AFailedCaseGivesItsReason) {
   result.status = Status::kOutOfMemory;
   result.reason = "asked 9 GiB";
   EXPECT_EQ(case_row(2, 12, result), "[ 3/12] out_of_memory  m/s/cpu/fp32/b1\n    asked 9 GiB\n");
+  EXPECT_EQ(case_row(2, 12, result, 37),
+            "[ 3/12] out_of_memory\n    m/s/cpu/fp32/b1\n    asked 9 GiB\n");
 }
 
 TEST(Rows, ACaseOnACardSaysWhatItReservesAndWhatItTakesBeside) {
