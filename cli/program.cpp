@@ -92,8 +92,11 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   app.footer(kProgramFooter);
   app.set_version_flag("--version", [&world] { return version_text(world); });
   bool cmake_folder = false;
-  app.add_flag("--cmake-dir", cmake_folder, "Print the folder of Peakbench's CMake package");
-  add_torch(app, world)->needs(app.get_option("--cmake-dir"));
+  app.add_flag(
+      "--cmake-dir", cmake_folder,
+      "Print the folder of Peakbench's CMake package; with --torch VERSION, of the one for "
+      "that PyTorch");
+  add_torch(app, world)->needs(app.get_option("--cmake-dir"))->group("");
   app.set_help_all_flag("--help-all", "Print the help of every command");
   app.require_subcommand(0, 1);
   app.formatter(std::make_shared<HelpFormatter>());
