@@ -37,7 +37,7 @@ class Figures(unittest.TestCase):
         cases, = re.findall(r"^\| requested \| [^|]*\| none in (\d+) cases \|$", parity, re.MULTILINE)
         most, = re.findall(r"^\| allocated \| [^|]*\| none in \d+ cases; at most ([\d.]+%) in the others \|$", parity, re.MULTILINE)
         self.assertIn(f"We compared {cases} cases (a model trained with a strategy) with the same training in Python: both ask PyTorch for the same bytes. "
-                      f"Allocated bytes, which include rounding, differ by at most {most}", self.readme)  # fmt: skip
+                      f"Allocated bytes differ by at most {most}", self.readme)  # fmt: skip
 
     def test_fidelity(self):
         fidelity = (REPOSITORY / "docs/evidence/fidelity.md").read_text(encoding="utf-8")
