@@ -269,11 +269,15 @@ constexpr const char* kEmulateFooter = R"(Examples:
   peakbench train.py --batch 8
 
 The first line shows whether the program fits the card, and the verdict: how far the figures can be relied
-on. What fills the peak follows. --details adds the memory, reads and CUDA calls of each process. PyTorch's
-own allocator manages the memory. Kernels do nothing: small tensors with known inputs are computed on the
-host, and nothing is timed (docs/how-to/emulate.md). `peakbench list devices` lists the cards. `peakbench train.py`
-is short for `peakbench emulate -- PYTHON train.py`, with the Python of $PEAKBENCH_PYTHON, else of the environment
-that Peakbench is installed in, else python3. `peakbench trace` writes a report.
+on (docs/explanation/verdict.md). What fills the peak follows. `peakbench list devices` lists the cards.
+
+PyTorch's own allocator manages the memory. Kernels do nothing, and nothing is timed (docs/how-to/emulate.md).
+What the program reads from the GPU is known if it was computed only from data of the host. It is unknown if
+it depends on weights, activations or other large tensors. Most losses are unknown: the program then reads 1.
+
+`peakbench train.py` is short for `peakbench emulate -- PYTHON train.py`, and -- can be left out after `emulate`.
+PYTHON is that of $PEAKBENCH_PYTHON, else of the environment that Peakbench is installed in, else python3.
+`peakbench trace` writes a report.
 Exit code: the program's, whether it fits or not; 128 + N if signal N ended it; 2 no program was given, or --json cannot be written.)";
 
 struct EmulateArguments {
@@ -297,7 +301,7 @@ void add_output_options(CLI::App& command, EmulateArguments& arguments) {
                   "Name of the program in comparisons (default: its script's file name)")
       ->type_name("NAME");
   auto* details = command.add_flag("-v,--details", arguments.details,
-                                   "Also print every process, read, condition and context");
+                                   "Print everything: each process, its reads, the whole verdict");
   command.add_flag("-q,--quiet", arguments.quiet, "Print only whether the program fits")
       ->excludes(details);
 }
@@ -355,11 +359,11 @@ Command add_emulate(CLI::App& app, World& world) {
       "Compute no values; most values that the host reads back are then unknown");
   command
       ->add_option("--assume", request.values.assume,
-                   "Sizes that depend on unknown values: nonzero=all gives an upper bound, "
-                   "nonzero=none a lower bound")
+                   "Rows of x[mask], nonzero() and the like if they are unknown: nonzero=all gives "
+                   "an upper bound, nonzero=none a lower bound")
       ->type_name("NAME=WHAT");
   add_second_guess(*command, request.second_guesses);
-  add_program(*command, request.command, "program", "Program and its arguments, after --")
+  add_program(*command, request.command, "program", "Python script, or command, with its arguments")
       ->type_name("PROGRAM ARG");
   request.look.colours = screen_of(STDERR_FILENO).live;
   request.look.width = [] { return table_width(STDERR_FILENO); };
