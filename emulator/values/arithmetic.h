@@ -8,8 +8,8 @@
 
 namespace peakbench::values {
 
-// How PyTorch's operators round, on a card and on the CPU. docs/explanation/internals.md
-// ("How a card rounds") has the source of each row.
+// How PyTorch's operators round, on a card and on the CPU. docs/explanation/rounding.md has the
+// source of each row.
 
 // What an operator itself rounds, whatever its inputs are.
 enum class Rounds : std::uint8_t {
