@@ -1,5 +1,6 @@
 """docs/how-to/index.md: every command in it, typed as it stands there, answers with the line that is shown below it."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -21,7 +22,8 @@ class Questions(unittest.TestCase):
         self.assertEqual(len(asked) + 1, page.count("```sh"), "a command without an answer, besides the page's first")
         with tempfile.TemporaryDirectory(prefix="peakbench-questions-") as folder:
             pathlib.Path(folder, "train.py").write_text(script, encoding="utf-8")
-            environment = typed.environment(pathlib.Path(folder, "bin"), PEAKBENCH, PYTHON)
+            packages = ":".join(filter(None, [str(PAGE.parents[2] / "python"), os.environ.get("PYTHONPATH")]))
+            environment = typed.environment(pathlib.Path(folder, "bin"), PEAKBENCH, PYTHON) | {"PYTHONPATH": packages}
             for slow, commands, answer in asked:
                 if slow and not ALL:
                     continue
