@@ -16,23 +16,14 @@ namespace peakbench::records {
 nlohmann::ordered_json to_json(const Selection& selection);
 nlohmann::ordered_json to_json(const Memory& memory);
 nlohmann::ordered_json to_json(const StepWork& work);
-nlohmann::ordered_json to_json(const Throughput& throughput);
 nlohmann::ordered_json to_json(const Equivalence& equivalence);
 nlohmann::ordered_json to_json(const OutOfMemory& out_of_memory);
 nlohmann::ordered_json to_json(const Emulation& emulation);
-nlohmann::ordered_json to_json(const Rank& rank);
 nlohmann::ordered_json to_json(const CaseResult& result);
 nlohmann::json losses_to_json(const std::vector<double>& losses);
 
 Selection read_selection(const Fields& fields);
-Memory read_memory(const Fields& fields);
-StepWork read_step_work(const Fields& fields);
-Throughput read_throughput(const Fields& fields);
 Equivalence read_equivalence(const Fields& fields);
-OutOfMemory read_out_of_memory(const Fields& fields);
-Emulation read_emulation(const Fields& fields);
-Rank read_rank(const Fields& fields);
-void read_worker_result(const Fields& fields, WorkerResult& result);
 CaseResult read_case(const Fields& fields);
 // The list `losses`, which may contain infinity and NaN; empty if it is missing.
 std::vector<double> read_losses(const Fields& fields);
@@ -46,13 +37,6 @@ nlohmann::ordered_json optional_to_json(const std::optional<T>& value) {
   } else {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   }
-}
-
-template <class T>
-std::optional<T> read_optional(const Fields& fields, const std::string& key,
-                               T (*read)(const Fields&)) {
-  const auto child = fields.maybe_child(key);
-  return child ? std::optional<T>(read(*child)) : std::nullopt;
 }
 
 }  // namespace peakbench::records

@@ -8,13 +8,10 @@
 #include <span>
 
 #include "base/numbers.h"
-#include "records/case_json.h"
 #include "records/device.h"
 #include "records/setting.h"
 
 namespace peakbench::records {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -131,48 +128,6 @@ bool is_about(const Published& figure, const CaseSpec& spec) {
 std::optional<std::int64_t> bytes_of_kind(const Memory& memory, const std::string& metric) {
   if (metric == "peak_reserved") return memory.peak_reserved_bytes;
   return memory.peak_allocated_bytes;
-}
-
-ordered_json to_json(const Published& figure) {
-  ordered_json json = {{"model", figure.model},
-                       {"strategy", figure.strategy},
-                       {"dtype", figure.dtype},
-                       {"batch_size", optional_to_json(figure.batch_size)},
-                       {"sequence_length", optional_to_json(figure.sequence_length)},
-                       {"metric", figure.metric},
-                       {"value", figure.value},
-                       {"unit", figure.unit},
-                       {"source", figure.source},
-                       {"url", figure.url},
-                       {"note", figure.note}};
-  if (!figure.device.empty()) json["device"] = figure.device;
-  if (figure.rounded_to) json["rounded_to"] = *figure.rounded_to;
-  if (!figure.versions.empty()) json["versions"] = figure.versions;
-  if (figure.grade.empty()) return json;
-  json["grade"] = figure.grade;
-  if (!figure.cause.empty()) json["cause"] = figure.cause;
-  if (!figure.explanation.empty()) json["explanation"] = figure.explanation;
-  return json;
-}
-
-Published published_from(const Fields& fields) {
-  return {.model = fields.get<std::string>("model"),
-          .strategy = fields.get_or<std::string>("strategy", ""),
-          .metric = fields.get<std::string>("metric"),
-          .value = fields.get("value", kMeasuredRate),
-          .unit = fields.get<std::string>("unit"),
-          .source = fields.get<std::string>("source"),
-          .url = fields.get_or<std::string>("url", ""),
-          .note = fields.get_or<std::string>("note", ""),
-          .dtype = fields.get_or<std::string>("dtype", ""),
-          .batch_size = fields.maybe("batch_size", kMeasured),
-          .sequence_length = fields.maybe("sequence_length", kMeasured),
-          .device = fields.get_or<std::string>("device", ""),
-          .rounded_to = fields.maybe("rounded_to", kMeasuredRate),
-          .versions = fields.get_or<std::map<std::string, std::string>>("versions", {}),
-          .grade = fields.get_or<std::string>("grade", ""),
-          .cause = fields.get_or<std::string>("cause", ""),
-          .explanation = fields.get_or<std::string>("explanation", "")};
 }
 
 }  // namespace peakbench::records

@@ -64,6 +64,5 @@ bool is_about(const Published& figure, const CaseSpec& spec);
 std::optional<std::int64_t> bytes_of_kind(const Memory& memory, const std::string& metric);
 
 nlohmann::ordered_json to_json(const Published& figure);
-Published published_from(const Fields& fields);
 
 }  // namespace peakbench::records

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "records/case_json.h"
+#include "records/members.h"
 
 namespace peakbench::records {
 
@@ -33,22 +34,18 @@ int major_of(const std::string& version) {
   return number ? major : -1;
 }
 
-std::string checked_version(const Fields& fields) {
-  if (!fields.find("schema_version")) {
+void check_version(const Fields& fields) {
+  if (!fields.find("schema_version"))
     throw FieldError("/schema_version", "missing; this is no Peakbench run file");
-  }
   const auto version = fields.get<std::string>("schema_version");
   const int major = major_of(version), ours = major_of(kSchemaVersion);
-  if (major < 1) {
+  if (major < 1)
     throw FieldError("/schema_version", fmt::format("expected a version such as {}, got \"{}\"",
                                                     kSchemaVersion, version));
-  }
-  if (major > ours) {
+  if (major > ours)
     throw FieldError("/schema_version", fmt::format("{} is newer than this Peakbench reads ({}.x); "
                                                     "use a newer Peakbench",
                                                     version, ours));
-  }
-  return version;
 }
 
 // An error names the case, too: its place in the list says little.
@@ -62,48 +59,20 @@ CaseResult read_named_case(const Fields& fields) {
   }
 }
 
-ordered_json without_cases(const Run& run) {
-  ordered_json object{{"schema_version", run.schema_version},
-                      {"title", run.title},
-                      {"created", run.created},
-                      {"status", run.status},
-                      {"command", ordered_json(run.command)},
-                      {"suite", run.suite},
-                      {"reference", run.reference},
-                      {"environment", ordered_json(run.environment)},
-                      {"settings", ordered_json(run.settings)}};
-  object["published"] = ordered_json::array();
-  for (const auto& figure : run.published) object["published"].push_back(to_json(figure));
-  object["cases"] = ordered_json::array();
-  object["pending"] = run.pending;
-  return object;
-}
-
 }  // namespace
 
 ordered_json to_json(const Run& run) {
-  auto object = without_cases(run);
+  auto object = as_json(run);
   for (const auto& result : run.cases) object["cases"].push_back(to_json(result));
   return object;
 }
 
 Run run_from_json(const json& json) {
   const Fields fields(json);
-  Run run;
-  run.schema_version = checked_version(fields);
-  run.title = fields.get_or<std::string>("title", "");
-  run.created = fields.get_or<std::string>("created", "");
-  run.status = fields.get_or<std::string>("status", "complete");
-  run.command = fields.get_or<std::vector<std::string>>("command", {});
-  run.suite = fields.get_or<std::string>("suite", "");
-  run.reference = fields.get_or<std::string>("reference", "");
-  run.environment = fields.get<nlohmann::json>("environment");
-  run.settings = fields.get_or<nlohmann::json>("settings", nlohmann::json::object());
-  fields.each("published",
-              [&](const Fields& item) { run.published.push_back(published_from(item)); });
+  check_version(fields);
+  auto run = record_from<Run>(fields);
   fields.require("cases");
   fields.each("cases", [&](const Fields& item) { run.cases.push_back(read_named_case(item)); });
-  run.pending = fields.get_or<std::vector<std::string>>("pending", {});
   return run;
 }
 
@@ -126,7 +95,7 @@ std::string case_text(const CaseResult& result) {
 
 void write_run(const Run& run, const std::vector<const std::string*>& cases,
                const std::string& directory) {
-  std::string text = json_text(without_cases(run));
+  std::string text = json_text(as_json(run));
   if (!cases.empty()) {
     std::string list;
     for (const auto* one : cases) list += (list.empty() ? "\n" : ",\n") + *one;

@@ -48,6 +48,7 @@ struct Verdict {
 
 // exact, exact if, lower bound, upper bound, unreliable.
 const char* verdict_word(VerdictKind kind);
+VerdictKind verdict_kind_from(const std::string& word);  // throws std::invalid_argument
 
 // How much worse one kind of figure is than another: 0 for exact, and the same for both bounds.
 int doubt(VerdictKind kind);
