@@ -110,6 +110,9 @@ std::string one_of(const std::string& text, const AxisRow& row) {
 template <auto kMember>
 AxisRow row_for(AxisWords words) {
   using Value = std::remove_reference_t<decltype(std::declval<Setting&>().*kMember)>;
+  if (words.field == nullptr) words.field = words.name;
+  if (words.label == nullptr) words.label = words.name;
+  if (*words.in_line == '\0') words.in_line = words.in_heading;
   AxisRow row{std::move(words)};
   row.is_integer = kIsInteger<Value>;
   row.text = [](const Setting& setting) { return text_of(setting.*kMember); };
@@ -133,17 +136,12 @@ std::vector<AxisRow> make_table() {
   return {
       row_for<&Setting::kind>({.axis = Axis::kKind,
                                .name = "kind",
-                               .field = "kind",
-                               .label = "kind",
                                .in_id = "{}",
                                .unsaid = facts_of(CaseKind::kStrategy).word,
                                .unsaid_in_json = true,
-                               .in_heading = "{}",
-                               .in_line = "{}"}),
+                               .in_heading = "{}"}),
       row_for<&Setting::model>({.axis = Axis::kModel,
                                 .name = "model",
-                                .field = "model",
-                                .label = "model",
                                 .in_id = "{}",
                                 .asked = Asked{.list = "models",
                                                .option = "-m,--model",
@@ -156,7 +154,6 @@ std::vector<AxisRow> make_table() {
           {.axis = Axis::kStrategy,
            .name = "strategy",
            .field = "strategies",
-           .label = "strategy",
            .in_id = "{}",
            .is_row = true,
            .asked = Asked{.list = "strategies",
@@ -169,8 +166,6 @@ std::vector<AxisRow> make_table() {
       row_for<&Setting::device>(
           {.axis = Axis::kDevice,
            .name = "device",
-           .field = "device",
-           .label = "device",
            .in_id = "{}",
            .asked = Asked{.list = "devices",
                           .option = "-d,--device",
@@ -178,18 +173,13 @@ std::vector<AxisRow> make_table() {
                           .help = "Device: cpu (default), cuda:0, emulated:h100-80gb, auto",
                           .otherwise = "cpu",
                           .has_options = true}}),
-      row_for<&Setting::device_options>({.axis = Axis::kDeviceOptions,
-                                         .name = "device_options",
-                                         .field = "device_options",
-                                         .label = "device options"}),
+      row_for<&Setting::device_options>(
+          {.axis = Axis::kDeviceOptions, .name = "device_options", .label = "device options"}),
       row_for<&Setting::dtype>(
           {.axis = Axis::kDtype,
            .name = "dtype",
-           .field = "dtype",
-           .label = "dtype",
            .in_id = "{}",
            .in_heading = "{}",
-           .in_line = "{}",
            .asked = Asked{.list = "dtypes",
                           .option = "--dtype",
                           .type = "TYPE",
@@ -204,11 +194,9 @@ std::vector<AxisRow> make_table() {
                                           {"torchbfloat16", "bf16"}}}}),
       row_for<&Setting::batch_size>({.axis = Axis::kBatchSize,
                                      .name = "batch_size",
-                                     .field = "batch_size",
                                      .label = "batch size",
                                      .in_id = "b{}",
                                      .in_heading = "batch {}",
-                                     .in_line = "batch {}",
                                      .asked = Asked{.list = "batch_sizes",
                                                     .option = "-b,--batch",
                                                     .type = "N",
@@ -217,7 +205,6 @@ std::vector<AxisRow> make_table() {
       row_for<&Setting::sequence_length>(
           {.axis = Axis::kSequenceLength,
            .name = "sequence_length",
-           .field = "sequence_length",
            .label = "sequence length",
            .in_id = "s{}",
            .in_heading = "{} tokens a sample",
@@ -232,12 +219,9 @@ std::vector<AxisRow> make_table() {
       row_for<&Setting::allocator>(
           {.axis = Axis::kAllocator,
            .name = "allocator",
-           .field = "allocator",
-           .label = "allocator",
            .in_id = "{}",
            .unsaid = "",
            .in_heading = "allocator {}",
-           .in_line = "allocator {}",
            .asked =
                Asked{.list = "allocator",
                      .option = "--allocator",
@@ -250,7 +234,6 @@ std::vector<AxisRow> make_table() {
       row_for<&Setting::torch>(
           {.axis = Axis::kTorch,
            .name = "torch",
-           .field = "torch",
            .label = "release of PyTorch",
            .in_id = "torch-{}",
            .unsaid = "",
@@ -266,8 +249,6 @@ std::vector<AxisRow> make_table() {
       row_for<&Setting::build>(
           {.axis = Axis::kBuild,
            .name = "build",
-           .field = "build",
-           .label = "build",
            .in_id = "build-{}",
            .unsaid = "",
            .unsaid_in_json = true,
@@ -280,8 +261,7 @@ std::vector<AxisRow> make_table() {
                      .help = "Build of Peakbench to run with: an installation or build folder with "
                              "bin/peakbench-worker; several are compared (default: this one)",
                      .has_options = true}}),
-      row_for<&Setting::seed>(
-          {.axis = Axis::kSeed, .name = "seed", .field = "seed", .label = "seed"}),
+      row_for<&Setting::seed>({.axis = Axis::kSeed, .name = "seed"}),
   };
 }
 

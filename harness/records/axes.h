@@ -52,9 +52,9 @@ struct Asked {
 // Patterns have {} in the place of the value.
 struct AxisWords {
   Axis axis;
-  const char* name;   // in rules, published figures and messages: "strategy", "batch_size"
-  const char* field;  // in JSON: "strategies", "batch_size"
-  const char* label;  // display name: "batch size"
+  const char* name;  // in rules, published figures and messages: "strategy", "batch_size"
+  const char* field = nullptr;  // in JSON: "strategies", "batch_size"; nullptr: the name
+  const char* label = nullptr;  // display name: "batch size"; nullptr: the name
   // In the case id: "b{}". Empty where the id leaves the axis out.
   const char* in_id = "";
   // Default value, omitted from ids and headings. nullptr: the value is always shown.
@@ -64,7 +64,8 @@ struct AxisWords {
   // Cases that differ in it alone are rows of one table, and take turns where they are timed.
   bool is_row = false;
   // In a table's heading and in a line: "{} tokens a sample", "sequence {}". Empty where the model,
-  // the stack and the device have places of their own.
+  // the stack and the device have places of their own. A line has the heading's unless it has its
+  // own.
   const char* in_heading = "";
   const char* in_line = "";
   std::optional<Asked> asked = std::nullopt;  // nullopt: one value for a run
