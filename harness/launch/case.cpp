@@ -142,17 +142,12 @@ std::vector<records::Rank> ranks_of(const CaseOrder& order, const GroupReport& r
 
 void take_memory(const CaseOrder& order, const GroupReport& report,
                  const records::WorkerResult& found, CaseResult& result) {
-  result.status = found.status;
-  result.reason = found.reason;
-  result.ranks = order.planned->program ? found.ranks : ranks_of(order, report);
+  static_cast<records::WorkerResult&>(result) = found;
+  result.throughput.reset();
+  result.equivalence.reset();
+  if (!order.planned->program) result.ranks = ranks_of(order, report);
   result.memory = headline_rank(result).memory;
-  result.work = found.work;
-  result.out_of_memory = found.out_of_memory;
-  result.emulation = found.emulation;
-  result.losses = found.losses;
-  result.settings = found.settings;
   if (order.planned->program) result.settings.update(settings_of(*order.planned->program));
-  result.environment = found.environment;
   const auto& spec = result.spec;
   if (!spec.torch.empty() || !spec.build.empty())  // the run has several
     result.environment.update(libtorch_of(worker_of(*order.planned)));
@@ -163,15 +158,13 @@ void take_memory(const CaseOrder& order, const GroupReport& report,
 }
 
 void take_host_failure(const std::string& reason, CaseResult& result) {
-  const auto spec = result.spec;
-  const auto added_for = result.added_for;
-  const auto wall_ns = result.wall_ns;
-  result = CaseResult{};
-  result.spec = spec;
-  result.added_for = added_for;
-  result.wall_ns = wall_ns;
-  result.status = Status::kHostFailure;
-  result.reason = reason;
+  CaseResult failed;
+  failed.status = Status::kHostFailure;
+  failed.reason = reason;
+  failed.spec = result.spec;
+  failed.added_for = result.added_for;
+  failed.wall_ns = result.wall_ns;
+  result = std::move(failed);
 }
 
 enum class Traces { kKept, kNone };

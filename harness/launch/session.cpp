@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -149,30 +147,13 @@ class Session {
     std::vector<Lane> lanes;
     if (jobs_ > 1) lanes = lanes_of(groups);
     if (lanes.size() < 2) return true;
-    std::map<std::size_t, CaseOrder> orders;
-    std::mutex mutex;
-    std::vector<std::optional<records::CaseResult>> found(plan_.cases.size());
-    const Work measure = [&](std::size_t index, const Listener& listener) {
-      const auto* order = [&] {
-        const std::lock_guard lock(mutex);
-        return &orders.at(index);
-      }();
-      found[index] = measure_memory(*order, runner_, listener);
-    };
     bool whole = true;
-    const auto prepare = [&](std::size_t index) {
-      auto order = book_.memory_orders({index}).front();
-      const std::lock_guard lock(mutex);
-      orders.emplace(index, std::move(order));
-    };
-    const auto ended = [&](std::size_t index) {
-      listener_.worker_ended(book_.place(index));
-      whole = whole && found[index];
-      if (!found[index]) return;
-      book_.take_memory(index, std::move(*found[index]));
+    measure(lanes, [&](std::size_t index, std::optional<records::CaseResult> found) {
+      whole = whole && found;
+      if (!found) return;
+      book_.take_memory(index, std::move(*found));
       memory_is_known(index);
-    };
-    run_in_lanes(lanes, jobs_, measure, callbacks([](std::size_t i) { return i; }, prepare, ended));
+    });
     return whole && !interrupted();
   }
 
@@ -218,19 +199,23 @@ class Session {
   // Cases of which nothing is timed.
   bool run_together(Cases all) {
     std::erase_if(all, [this](std::size_t index) { return states_.results[index].has_value(); });
-    Cases to_run;
+    std::vector<Lane> lanes;
     for (const auto index : all)
       if (plan_.cases[index].decided)
         take_ended(index, decided_case(plan_.cases[index]));
       else
-        to_run.push_back(index);
+        lanes.push_back({index});
     std::size_t shown = 0;
     const auto show_in_order = [&] {
       for (; shown < all.size() && states_.results[all[shown]]; ++shown) book_.show(all[shown]);
       book_.save();
     };
     show_in_order();
-    measure_all(to_run, show_in_order);
+    measure(lanes, [&](std::size_t index, std::optional<records::CaseResult> found) {
+      if (!found) return;
+      take_ended(index, std::move(*found));
+      show_in_order();
+    });
     // Of an interrupted run: those that others before them kept from being shown.
     for (; shown < all.size(); ++shown)
       if (states_.results[all[shown]]) book_.show(all[shown]);
@@ -239,35 +224,30 @@ class Session {
         all, [this](std::size_t index) { return states_.results[index].has_value(); });
   }
 
-  void measure_all(const Cases& cases, const std::function<void()>& one_ended) {
+  // Takes the orders of all at once: none of these cases is checked against another.
+  template <typename Ended>
+  void measure(const std::vector<Lane>& lanes, const Ended& one_ended) {
+    const auto cases = joined(lanes);
     const auto orders = book_.memory_orders(cases);
-    std::vector<std::optional<records::CaseResult>> found(cases.size());
-    const Work measure = [&](std::size_t i, const Listener& listener) {
-      found[i] = measure_memory(orders[i], runner_, listener);
+    std::map<std::size_t, const CaseOrder*> order_of;
+    for (std::size_t i = 0; i < cases.size(); ++i) order_of[cases[i]] = &orders[i];
+    std::vector<std::optional<records::CaseResult>> found(plan_.cases.size());
+    const Work work = [&](std::size_t index, const Listener& listener) {
+      found[index] = measure_memory(*order_of.at(index), runner_, listener);
     };
-    const auto ended = [&](std::size_t i) {
-      listener_.worker_ended(book_.place(cases[i]));
-      if (!found[i]) return;
-      take_ended(cases[i], std::move(*found[i]));
-      one_ended();
-    };
-    run_each(cases.size(), jobs_, measure,
-             callbacks([&](std::size_t i) { return cases[i]; }, nullptr, ended));
-  }
-
-  // `case_of`: of a number that the workers have.
-  template <typename CaseOf, typename Ended>
-  Callbacks callbacks(CaseOf case_of, std::function<void(std::size_t)> prepare, Ended ended) {
-    return {[=, this](std::size_t i) {
-              listener_.worker_started(turn(case_of(i), records::JobMode::kMemory));
-            },
-            [=, this](std::size_t i, const records::Progress& at) {
-              listener_.worker_progress(book_.place(case_of(i)), at);
-            },
-            [this](const std::string& text) { listener_.warning(text); },
-            ended,
-            [this] { tick(); },
-            std::move(prepare)};
+    run_in_lanes(lanes, jobs_, work,
+                 {[this](std::size_t index) {
+                    listener_.worker_started(turn(index, records::JobMode::kMemory));
+                  },
+                  [this](std::size_t index, const records::Progress& at) {
+                    listener_.worker_progress(book_.place(index), at);
+                  },
+                  [this](const std::string& text) { listener_.warning(text); },
+                  [&](std::size_t index) {
+                    listener_.worker_ended(book_.place(index));
+                    one_ended(index, std::move(found[index]));
+                  },
+                  [this] { tick(); }});
   }
 
   void take_ended(std::size_t index, records::CaseResult found) {

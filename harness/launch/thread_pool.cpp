@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
-#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -88,21 +87,6 @@ class ThreadPool {
     events_.put([this, index] { callbacks_.started(index); });
   }
 
-  // On the listener's thread; throws here what is thrown there.
-  void prepare(std::size_t index) {
-    if (!callbacks_.prepare) return;
-    std::promise<void> prepared;
-    events_.put([this, index, &prepared] {
-      try {
-        callbacks_.prepare(index);
-        prepared.set_value();
-      } catch (...) {
-        prepared.set_exception(std::current_exception());
-      }
-    });
-    prepared.get_future().get();
-  }
-
   void one(std::size_t index) {
     const Listener listener{[this, index](const records::Progress& at) {
                               events_.put([this, index, at] { callbacks_.progress(index, at); });
@@ -112,7 +96,6 @@ class ThreadPool {
                               events_.put([this, text] { callbacks_.warning(text); });
                             }};
     try {
-      prepare(index);
       work_(index, listener);
       events_.put([this, index] { callbacks_.ended(index); });
     } catch (...) {

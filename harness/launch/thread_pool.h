@@ -22,8 +22,6 @@ struct Callbacks {
   std::function<void(const std::string&)> warning = [](const std::string&) {};
   std::function<void(std::size_t)> ended = [](std::size_t) {};
   std::function<void()> tick = [] {};  // every few milliseconds
-  // Before the work on a number, which waits for it; none: there is nothing to prepare.
-  std::function<void(std::size_t)> prepare = nullptr;
 };
 
 // Numbers that are worked on one after another, such as cases that share a card.

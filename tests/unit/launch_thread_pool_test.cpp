@@ -112,20 +112,16 @@ TEST(ThreadPool, NoneIsBegunAfterAnInterrupt) {
 
 TEST(ThreadPool, ALaneIsInOrderAndOneAtATime) {
   std::atomic<int> at_work[2] = {0, 0}, most[2] = {0, 0};
-  std::atomic<bool> prepared[7] = {};
   Reported reported;
-  auto callbacks = reported.callbacks();
-  callbacks.prepare = [&](std::size_t index) { prepared[index] = true; };
   run_in_lanes(
       {{0, 2, 4, 6}, {1, 3, 5}}, 4,
       [&](std::size_t index, const Listener&) {
         auto& lane = at_work[index % 2];
         most[index % 2] = std::max<int>(most[index % 2], ++lane);
-        EXPECT_TRUE(prepared[index]);
         std::this_thread::sleep_for(milliseconds(5));
         --lane;
       },
-      callbacks);
+      reported.callbacks());
   EXPECT_EQ(most[0], 1);
   EXPECT_EQ(most[1], 1);
   for (const std::size_t parity : {0, 1}) {
@@ -134,17 +130,6 @@ TEST(ThreadPool, ALaneIsInOrderAndOneAtATime) {
     EXPECT_EQ(lane, parity == 0 ? (std::vector<std::size_t>{0, 2, 4, 6})
                                 : (std::vector<std::size_t>{1, 3, 5}));
   }
-}
-
-TEST(ThreadPool, WhatThrowsWhilePreparingEndsIt) {
-  Reported reported;
-  auto callbacks = reported.callbacks();
-  callbacks.prepare = [](std::size_t) { throw std::runtime_error("bad"); };
-  EXPECT_THROW(
-      run_each(
-          100, 2, [](std::size_t, const Listener&) { ADD_FAILURE() << "worked unprepared"; },
-          callbacks),
-      std::runtime_error);
 }
 
 TEST(ThreadPool, NothingToDo) { run_each(0, 4, {}, Reported{}.callbacks()); }
