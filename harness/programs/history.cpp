@@ -54,8 +54,9 @@ class DeviceHistory {
     undo_segments();
     find_earlier();
     find_sizes();
-    events.reserve(entries_.size() + earlier_.size() + blocks_.segments().size());
-    for (const auto& [address, segment] : blocks_.segments()) begin_segment(address, segment);
+    const auto segments = blocks_.segments.segments();
+    events.reserve(entries_.size() + earlier_.size() + segments.size());
+    for (const auto& segment : segments) begin_segment(segment);
     for (const auto& [address, block] : earlier_) begin_block(block);
     for (std::size_t i = 0; i < entries_.size(); ++i) take(entries_[i], i);
   }
@@ -76,13 +77,13 @@ class DeviceHistory {
   // From the segments of the end back to those of the beginning.
   void undo_segments() {
     for (const auto* segment : segments_)
-      blocks_.add_segment(segment->address, segment->bytes, segment->expandable);
+      blocks_.segments.add({segment->address, segment->bytes, 0, segment->expandable});
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
       const auto kind = entry->kind;
       if (begins_segment(kind))
-        blocks_.remove_segment(entry->address, entry->bytes);
+        blocks_.segments.remove(entry->address, entry->bytes);
       else if (kind == EventKind::kSegmentFree || kind == EventKind::kSegmentUnmap)
-        blocks_.add_segment(entry->address, entry->bytes, kind == EventKind::kSegmentUnmap);
+        blocks_.segments.add({entry->address, entry->bytes, 0, kind == EventKind::kSegmentUnmap});
     }
   }
 
@@ -119,10 +120,10 @@ class DeviceHistory {
     }
   }
 
-  void begin_segment(std::uint64_t address, const SnapshotBlocks::Segment& segment) {
+  void begin_segment(const trace::Segment& segment) {
     Event event;
     event.kind = segment.expandable ? EventKind::kSegmentMap : EventKind::kSegmentAlloc;
-    event.address = address;
+    event.address = segment.address;
     event.requested_bytes = event.block_bytes = segment.bytes;
     event.space = space_;
     event.time_ns = kBeginning;
@@ -220,10 +221,11 @@ class DeviceHistory {
   void segment(Event& event) {
     event.block_bytes = event.requested_bytes;
     if (begins_segment(event.kind)) {
-      blocks_.add_segment(event.address, event.block_bytes, event.kind == EventKind::kSegmentMap);
+      blocks_.segments.add(
+          {event.address, event.block_bytes, 0, event.kind == EventKind::kSegmentMap});
       reserve(event.block_bytes);
     } else {
-      blocks_.remove_segment(event.address, event.block_bytes);
+      blocks_.segments.remove(event.address, event.block_bytes);
       reserved_ -= event.block_bytes;
     }
     count(event.block_bytes);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/segments.h"
 #include "trace/trace.h"
 
 namespace peakbench::programs {
@@ -23,15 +24,7 @@ class SnapshotBlocks {
   SnapshotBlocks(std::int64_t most_split_bytes, std::vector<std::int64_t> divisions)
       : most_split_bytes_(most_split_bytes), divisions_(std::move(divisions)) {}
 
-  void add_segment(std::uint64_t address, std::int64_t bytes, bool expandable);
-  void remove_segment(std::uint64_t address, std::int64_t bytes);
-
-  struct Segment {
-    std::int64_t bytes = 0;
-    bool expandable = false;
-  };
-  // In order of address; expandable ones that touch are one.
-  const std::map<std::uint64_t, Segment>& segments() const { return segments_; }
+  trace::SegmentMap segments;  // their streams are not looked at
 
   // A block of known size.
   void place(std::uint64_t address, std::int64_t bytes) { blocks_[address] = bytes; }
@@ -43,11 +36,8 @@ class SnapshotBlocks {
   void release(std::uint64_t address) { blocks_.erase(address); }
 
  private:
-  std::int64_t free_at(std::uint64_t address, bool& expandable, bool& small) const;
-
   std::int64_t most_split_bytes_;
   std::vector<std::int64_t> divisions_;
-  std::map<std::uint64_t, Segment> segments_;
   std::map<std::uint64_t, std::int64_t> blocks_;
 };
 

@@ -40,9 +40,8 @@ void describe_failure(const trace::Trace& trace, ProgramRun& run) {
   facts.requested_bytes = failed.requested_bytes;
   facts.phase = trace::to_string(failed.phase);
   facts.step = std::max(failed.step, 0);
-  if (failed.module != trace::kNone)
-    facts.module = trace.modules[static_cast<std::size_t>(failed.module)];
-  if (failed.op != trace::kNone) facts.op = trace.operators[static_cast<std::size_t>(failed.op)];
+  facts.module = trace::word_at(trace.modules, failed.module);
+  facts.op = trace::word_at(trace.operators, failed.op);
   std::int64_t reserved = 0;
   for (const auto& event : trace.events) {
     if (event.space != failed.space) continue;

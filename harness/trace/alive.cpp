@@ -14,10 +14,6 @@ constexpr const char* kNoModule = "(no module)";
 constexpr const char* kRootModule = "(root)";
 constexpr const char* kNoOperator = "(no operator)";
 
-std::string word_at(const std::vector<std::string>& words, std::int32_t index) {
-  return index == kNone ? std::string() : words[static_cast<std::size_t>(index)];
-}
-
 std::string parent(const std::string& path) {
   const auto dot = path.rfind('.');
   return dot == std::string::npos ? std::string() : path.substr(0, dot);

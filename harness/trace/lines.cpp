@@ -62,11 +62,7 @@ class OwnFrames {
 SourceLine line_of(const Trace& trace, std::int32_t frame) {
   if (frame == kNone) return {};
   const auto& at = trace.frames[static_cast<std::size_t>(frame)];
-  SourceLine line;
-  if (at.file != kNone) line.file = trace.files[static_cast<std::size_t>(at.file)];
-  if (at.function != kNone) line.function = trace.functions[static_cast<std::size_t>(at.function)];
-  line.line = at.line;
-  return line;
+  return {word_at(trace.files, at.file), word_at(trace.functions, at.function), at.line};
 }
 
 }  // namespace
@@ -101,10 +97,7 @@ SourceLine own_line(const Trace& trace, std::int32_t stack) {
 
 SourceLine calling_line(const Trace& trace, std::int32_t stack) {
   const auto frame = [&](std::int32_t at) { return trace.frames[static_cast<std::size_t>(at)]; };
-  const auto file = [&](std::int32_t at) {
-    const auto number = frame(at).file;
-    return number == kNone ? std::string() : trace.files[static_cast<std::size_t>(number)];
-  };
+  const auto file = [&](std::int32_t at) { return word_at(trace.files, frame(at).file); };
   const auto own_from = [&](std::int32_t at) {
     while (at != kNone && is_library_file(file(at))) at = frame(at).parent;
     return at;

@@ -23,23 +23,21 @@ std::uint64_t page_end(std::uint64_t address) { return page_begin(address + kPag
 void SegmentMap::take(const Event& event) {
   switch (event.kind) {
     case EventKind::kSegmentAlloc:
-      by_address_[event.address] = {event.address, event.block_bytes, event.stream, false};
-      break;
     case EventKind::kSegmentMap:
-      map({event.address, event.block_bytes, event.stream, true});
+      add({event.address, event.block_bytes, event.stream, event.kind == EventKind::kSegmentMap});
       break;
     case EventKind::kSegmentFree:
     case EventKind::kSegmentUnmap:
-      unmap(event.address, event.block_bytes);
+      if (contains(event.address, event.block_bytes)) remove(event.address, event.block_bytes);
       break;
     default:
       break;
   }
 }
 
-void SegmentMap::map(Segment segment) {
+void SegmentMap::add(Segment segment) {
   const auto joins = [&](const Segment& other) {
-    return other.expandable && other.stream == segment.stream;
+    return segment.expandable && other.expandable && other.stream == segment.stream;
   };
   const auto next = by_address_.find(end_of(segment));
   if (next != by_address_.end() && joins(next->second)) {
@@ -57,13 +55,13 @@ void SegmentMap::map(Segment segment) {
   by_address_[segment.address] = segment;
 }
 
-void SegmentMap::unmap(std::uint64_t address, std::int64_t bytes) {
+void SegmentMap::remove(std::uint64_t address, std::int64_t bytes) {
   auto at = by_address_.upper_bound(address);
   if (at == by_address_.begin()) return;
   --at;
   const auto whole = at->second;
-  const auto end = address + static_cast<std::uint64_t>(bytes);
-  if (end > end_of(whole)) return;
+  if (address >= end_of(whole)) return;
+  const auto end = std::min(end_of(whole), address + static_cast<std::uint64_t>(bytes));
   by_address_.erase(at);
   if (address > whole.address)
     by_address_[whole.address] = {whole.address, static_cast<std::int64_t>(address - whole.address),
@@ -71,6 +69,13 @@ void SegmentMap::unmap(std::uint64_t address, std::int64_t bytes) {
   if (end < end_of(whole))
     by_address_[end] = {end, static_cast<std::int64_t>(end_of(whole) - end), whole.stream,
                         whole.expandable};
+}
+
+const Segment* SegmentMap::at(std::uint64_t address) const {
+  const auto after = by_address_.upper_bound(address);
+  if (after == by_address_.begin()) return nullptr;
+  const auto& segment = std::prev(after)->second;
+  return address < end_of(segment) ? &segment : nullptr;
 }
 
 bool SegmentMap::contains(std::uint64_t address, std::int64_t bytes) const {

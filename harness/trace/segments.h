@@ -20,13 +20,13 @@ struct Segment {
 class SegmentMap {
  public:
   void take(const Event& event);  // segment events; others change nothing
+  void add(Segment segment);
+  void remove(std::uint64_t address, std::int64_t bytes);  // of one segment, as far as it goes
+  const Segment* at(std::uint64_t address) const;          // null: in none
   bool contains(std::uint64_t address, std::int64_t bytes) const;
   std::vector<Segment> segments() const;  // in order of address
 
  private:
-  void map(Segment segment);
-  void unmap(std::uint64_t address, std::int64_t bytes);
-
   std::map<std::uint64_t, Segment> by_address_;
 };
 

@@ -9,10 +9,6 @@
 namespace peakbench::trace {
 namespace {
 
-std::string word(const std::vector<std::string>& words, std::int32_t index) {
-  return index == kNone ? std::string() : words[static_cast<std::size_t>(index)];
-}
-
 // Scalars are allocated all the time: the event that reaches the maximum is often one of them.
 constexpr std::int64_t kWeight = 1000;
 
@@ -41,8 +37,8 @@ Moment moment(const Trace& trace, const std::vector<Lifetime>& lifetimes, const 
   found.allocated_bytes = total(found.breakdown);
   if (const auto* alloc = weighty_allocation(trace, lifetimes, found, space)) {
     found.in_update = alloc->in_update;
-    found.module = word(trace.modules, alloc->module);
-    found.op = word(trace.operators, alloc->op);
+    found.module = word_at(trace.modules, alloc->module);
+    found.op = word_at(trace.operators, alloc->op);
   }
   return found;
 }

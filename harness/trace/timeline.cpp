@@ -51,6 +51,22 @@ class Sampler {
   std::uint64_t buckets_;
 };
 
+// Of samplers of one space; the events before `last`.
+std::vector<Timeline> sampled(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                              std::vector<Sampler> samplers, int space, std::uint64_t first,
+                              std::uint64_t last) {
+  const auto owners = lifetime_of_event(trace, lifetimes);
+  RunningTotals totals(trace, lifetimes, owners, space);
+  for (std::uint64_t i = 0; i < last; ++i) {
+    totals.take(i);
+    for (auto& sampler : samplers)
+      if (i >= first) sampler.take(i, trace.events[i], totals);
+  }
+  std::vector<Timeline> timelines;
+  for (auto& sampler : samplers) timelines.push_back(sampler.take_result());
+  return timelines;
+}
+
 }  // namespace
 
 Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::size_t buckets,
@@ -58,32 +74,16 @@ Timeline timeline(const Trace& trace, const std::vector<Lifetime>& lifetimes, st
   last = std::min<std::uint64_t>(last, trace.events.size());
   first = std::min(first, last);
   space = space_or_own(trace, space);
-  Sampler sampler(buckets, space, first, last);
-  const auto owners = lifetime_of_event(trace, lifetimes);
-  RunningTotals totals(trace, lifetimes, owners, space);
-  for (std::uint64_t i = 0; i < last; ++i) {
-    totals.take(i);
-    if (i >= first) sampler.take(i, trace.events[i], totals);
-  }
-  return sampler.take_result();
+  return sampled(trace, lifetimes, {Sampler(buckets, space, first, last)}, space, first, last)
+      .front();
 }
 
 std::vector<Timeline> timeline_levels(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                       const std::vector<std::size_t>& buckets, int space) {
   space = space_or_own(trace, space);
   std::vector<Sampler> samplers;
-  samplers.reserve(buckets.size());
   for (const auto count : buckets) samplers.emplace_back(count, space, 0, trace.events.size());
-  const auto owners = lifetime_of_event(trace, lifetimes);
-  RunningTotals totals(trace, lifetimes, owners, space);
-  for (std::uint64_t i = 0; i < trace.events.size(); ++i) {
-    totals.take(i);
-    for (auto& sampler : samplers) sampler.take(i, trace.events[i], totals);
-  }
-  std::vector<Timeline> levels;
-  levels.reserve(samplers.size());
-  for (auto& sampler : samplers) levels.push_back(sampler.take_result());
-  return levels;
+  return sampled(trace, lifetimes, std::move(samplers), space, 0, trace.events.size());
 }
 
 std::vector<PhaseSpan> phase_spans(const Trace& trace) {

@@ -174,6 +174,11 @@ inline bool is_counted(const Trace& trace, std::int32_t step) {
          });
 }
 
+// Of an index in `words`; empty for kNone.
+inline std::string word_at(const std::vector<std::string>& words, std::int32_t index) {
+  return index == kNone ? std::string() : words[static_cast<std::size_t>(index)];
+}
+
 inline int space_or_own(const Trace& trace, int space) {
   return space == kOwnSpace ? trace.own_space : space;
 }

@@ -175,9 +175,7 @@ class Inserter {
 void insert_counted_steps(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO counted_steps VALUES (?, ?, ?)");
   std::int64_t id = 0;
-  for (const auto& span : trace.counted_steps) {
-    run(insert, id++, span.first, span.last);
-  }
+  for (const auto& span : trace.counted_steps) run(insert, id++, span.first, span.last);
 }
 
 void insert_events(Database& database, const Trace& trace) {
@@ -195,17 +193,14 @@ void insert_events(Database& database, const Trace& trace) {
 void insert_frames(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO frames VALUES (?, ?, ?, ?, ?)");
   std::int64_t id = 0;
-  for (const auto& frame : trace.frames) {
+  for (const auto& frame : trace.frames)
     run(insert, id++, or_null(frame.parent), frame.file, frame.function, frame.line);
-  }
 }
 
 void insert_ranges(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO ranges VALUES (?, ?, ?)");
   std::int64_t id = 0;
-  for (const auto& range : trace.ranges) {
-    run(insert, id++, or_null(range.parent), range.name);
-  }
+  for (const auto& range : trace.ranges) run(insert, id++, or_null(range.parent), range.name);
 }
 
 void insert_scopes(Database& database, const Trace& trace) {
@@ -222,9 +217,8 @@ void insert_scopes(Database& database, const Trace& trace) {
 void insert_names(Database& database, const Trace& trace) {
   Inserter insert(database, "names", 6, trace.names.size());
   std::int64_t id = 0;
-  for (const auto& name : trace.names) {
+  for (const auto& name : trace.names)
     insert.row(id++, name.event, name.role, name.name, name.shape, name.dtype);
-  }
 }
 
 void insert_allocations(Database& database, const std::vector<Lifetime>& lifetimes) {
@@ -255,19 +249,6 @@ void insert_head(Database& database, const Trace& trace, const std::string& prob
   problem.empty() ? head.bind_null(4) : head.bind(4, problem);
   head.bind(5, static_cast<std::int64_t>(trace.counts_build));
   head.run();
-}
-
-struct Derived {
-  std::vector<Lifetime> lifetimes;
-  std::string problem;  // why there are none
-};
-
-Derived derive(const Trace& trace) {
-  try {
-    return {lifetimes(trace), ""};
-  } catch (const TraceError& error) {
-    return {{}, error.what()};
-  }
 }
 
 void fill(Database& database, const Trace& trace, const std::vector<Lifetime>& lifetimes,
@@ -325,8 +306,14 @@ void write_trace(const Trace& trace, const std::vector<Lifetime>& lifetimes,
 }
 
 void write_trace(const Trace& trace, const std::string& path) {
-  const auto derived = derive(trace);
-  write(trace, derived.lifetimes, derived.problem, path);
+  std::vector<Lifetime> found;
+  std::string problem;
+  try {
+    found = lifetimes(trace);
+  } catch (const TraceError& error) {
+    problem = error.what();
+  }
+  write(trace, found, problem, path);
 }
 
 }  // namespace peakbench::trace
