@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <functional>
 
 #include "base/errors.h"
 #include "base/file.h"
@@ -15,7 +13,6 @@
 #include "launch/rounds.h"
 #include "launch/run_folder.h"
 #include "launch/run_group.h"
-#include "records/case.h"
 #include "records/device.h"
 #include "records/run_files.h"
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "base/errors.h"
@@ -212,8 +211,7 @@ void ReferenceCheckpoints::close(std::size_t index,
   // There is no such file where results do not repeat; looking through all cases for each takes as
   // long as their square.
   if (!records::device_from(plan_.cases[index].spec.device).results_repeat) return;
-  for (std::size_t i = 0; i < ended.size(); ++i)
-    if (ended[i] == nullptr && reference_[i] == reference && needs_reference(i)) return;
+  if (is_wanted(static_cast<std::size_t>(reference), ended)) return;
   try {
     const auto cases = files::Folder(run_directory_).folder(records::kCasesFolder);
     const auto folder =

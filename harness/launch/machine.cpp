@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -59,11 +59,13 @@ std::string group_folder(const std::string& mark, const std::string& root,
   return "";
 }
 
-std::string control_group() { return group_folder("0::", "/sys/fs/cgroup", "memory.current"); }
-
-std::string old_control_group() {  // version 1
-  return group_folder(":memory:", "/sys/fs/cgroup/memory", "memory.usage_in_bytes");
-}
+struct Controller {
+  const char *mark, *root, *used, *limit;
+};
+constexpr std::array kControllers{
+    Controller{"0::", "/sys/fs/cgroup", "memory.current", "memory.max"},
+    Controller{":memory:", "/sys/fs/cgroup/memory", "memory.usage_in_bytes",
+               "memory.limit_in_bytes"}};  // version 1
 
 void apply_limit(HostMemory& memory, std::optional<std::int64_t> limit,
                  std::optional<std::int64_t> used, std::int64_t reclaimable) {
@@ -103,13 +105,10 @@ std::size_t usable_cores() {
 
 HostMemory host_memory() {
   HostMemory memory{kilobytes("MemTotal"), kilobytes("MemAvailable")};
-  if (const auto group = control_group(); !group.empty())
-    apply_limit(memory, number_in(group + "/memory.max"), number_in(group + "/memory.current"),
-                reclaimable_in(group + "/memory.stat"));
-  if (const auto group = old_control_group(); !group.empty())
-    apply_limit(memory, number_in(group + "/memory.limit_in_bytes"),
-                number_in(group + "/memory.usage_in_bytes"),
-                reclaimable_in(group + "/memory.stat"));
+  for (const auto& [mark, root, used, limit] : kControllers)
+    if (const auto group = group_folder(mark, root, used); !group.empty())
+      apply_limit(memory, number_in(group + "/" + limit), number_in(group + "/" + used),
+                  reclaimable_in(group + "/memory.stat"));
   return memory;
 }
 

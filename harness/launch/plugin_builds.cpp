@@ -13,7 +13,6 @@
 #include <set>
 #include <system_error>
 #include <tuple>
-#include <vector>
 
 #include "base/file.h"
 #include "base/regular_file.h"

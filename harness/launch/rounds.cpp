@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "launch/case.h"
-#include "records/case.h"
 
 namespace peakbench::launch {
 
@@ -21,9 +20,8 @@ std::vector<std::size_t> round_order(std::size_t count, std::int64_t round) {
 std::vector<std::int64_t> missing_rounds(const records::CaseResult& result, std::int64_t rounds) {
   std::vector<std::int64_t> missing;
   for (std::int64_t round = 0; round < rounds; ++round) {
-    const auto is_it = [round](const records::TimingRound& done) { return done.round == round; };
-    const bool done = result.throughput && std::any_of(result.throughput->rounds.begin(),
-                                                       result.throughput->rounds.end(), is_it);
+    const bool done = result.throughput && std::ranges::count(result.throughput->rounds, round,
+                                                              &records::TimingRound::round) > 0;
     if (!done) missing.push_back(round);
   }
   return missing;
@@ -53,11 +51,9 @@ void add_round(std::optional<records::Throughput>& all, const records::Throughpu
     all->rounds = {std::move(round)};
     return;
   }
-  const auto before = [](const records::TimingRound& a, const records::TimingRound& b) {
-    return a.round < b.round;
-  };
   auto& rounds = all->rounds;
-  rounds.insert(std::upper_bound(rounds.begin(), rounds.end(), round, before), round);
+  const auto at = std::ranges::upper_bound(rounds, round.round, {}, &records::TimingRound::round);
+  rounds.insert(at, std::move(round));
   summarise(*all, spec);
 }
 

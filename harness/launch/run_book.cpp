@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/errors.h"
-#include "launch/equivalence_check.h"
 #include "launch/run_folder.h"
 
 namespace peakbench::launch {

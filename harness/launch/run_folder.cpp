@@ -10,9 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 
 #include "base/atomic_file.h"
 #include "base/errors.h"
@@ -24,7 +22,6 @@
 #include "launch/incoming.h"
 #include "launch/machine.h"
 #include "planning/selection.h"
-#include "records/run.h"
 #include "records/run_facts.h"
 #include "records/run_files.h"
 
@@ -92,8 +89,7 @@ void check_utf8(const std::string& path) {
   if (!error && !is_utf8(absolute.string()))
     throw ConfigError(
         fmt::format("the folder {} has a name that is not UTF-8: results and jobs are JSON, which "
-                    "holds nothing "
-                    "else. Choose another with --out.",
+                    "holds nothing else. Choose another with --out.",
                     escaped_bytes(absolute.string())));
 }
 
@@ -160,13 +156,13 @@ std::string some_missing(const std::set<std::string>& of, const std::set<std::st
   return fmt::format("{} and {} more", missing[0], missing.size() - 1);
 }
 
+using PlannedCases = std::map<std::string, const planning::PlannedCase*>;  // by id
+
 // What is set on the command line or in the suite for a card (cudnn, TF32) is no part of a
 // case's id. The ids are known to be the same.
-std::string other_device_options(const records::Run& run, const planning::Plan& plan) {
-  std::map<std::string, const records::CaseSpec*> planned;
-  for (const auto& one : plan.cases) planned[one.spec.id] = &one.spec;
+std::string other_device_options(const records::Run& run, const PlannedCases& planned) {
   for (const auto& one : run.cases) {
-    const auto& now = planned.at(one.spec.id)->device_options;
+    const auto& now = planned.at(one.spec.id)->spec.device_options;
     if (one.spec.device_options != now)
       return fmt::format("{} has the device options {}, this one {}", one.spec.id,
                          one.spec.device_options.dump(), now.dump());
@@ -175,9 +171,7 @@ std::string other_device_options(const records::Run& run, const planning::Plan& 
 }
 
 // What a program's case runs is no part of its id.
-std::string other_command(const records::Run& run, const planning::Plan& plan) {
-  std::map<std::string, const planning::PlannedCase*> planned;
-  for (const auto& one : plan.cases) planned[one.spec.id] = &one;
+std::string other_command(const records::Run& run, const PlannedCases& planned) {
   for (const auto& one : run.cases) {
     const auto& program = planned.at(one.spec.id)->program;
     if (!program || !is_measured(one)) continue;
@@ -217,8 +211,10 @@ std::string difference(const records::Run& run, const planning::Plan& plan) {
     if (run.settings.contains(name) && run.settings[name] != settings[name])
       return fmt::format("it has {} = {}, this one {}", name, run.settings[name].dump(),
                          settings[name].dump());
-  if (const auto other = other_device_options(run, plan); !other.empty()) return other;
-  if (const auto other = other_command(run, plan); !other.empty()) return other;
+  PlannedCases planned;
+  for (const auto& one : plan.cases) planned[one.spec.id] = &one;
+  if (const auto other = other_device_options(run, planned); !other.empty()) return other;
+  if (const auto other = other_command(run, planned); !other.empty()) return other;
   if (const auto other = other_build(run, plan); !other.empty()) return other;
   if (run.reference != plan.reference)
     return fmt::format("its reference is {}, this one's {}", run.reference, plan.reference);

@@ -8,17 +8,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <iterator>
 #include <set>
 #include <system_error>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/errors.h"
 #include "launch/interrupt.h"

@@ -8,13 +8,11 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/errors.h"
 #include "launch/case.h"
 #include "launch/case_states.h"
 #include "launch/interrupt.h"
-#include "launch/rounds.h"
 #include "launch/run_book.h"
 #include "launch/run_folder.h"
 #include "launch/thread_pool.h"
@@ -283,9 +281,8 @@ class Session {
 }  // namespace
 
 bool nothing_to_run(const planning::Plan& plan) {
-  return std::all_of(
-      plan.cases.begin(), plan.cases.end(),
-      [](const planning::PlannedCase& planned) { return planned.decided.has_value(); });
+  return std::ranges::all_of(
+      plan.cases, [](const planning::PlannedCase& planned) { return planned.decided.has_value(); });
 }
 
 records::Run run_plan(const planning::Plan& plan, const RunFolder& folder,

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -25,8 +24,6 @@
 #include "host/compiled_library.h"
 #include "host/compiler.h"
 #include "host/process.h"
-#include "host/torch_in_use.h"
-#include "launch/logged_command.h"
 #include "launch/worker_choice.h"
 #include "launch/worker_folder.h"
 
@@ -98,9 +95,7 @@ std::string problem_of_disk(const fs::path& cache) {
   if (error || space.available >= kBuildDiskGiB * kGiB) return "";
   return fmt::format(
       "{:.1f} GiB are free in {}, and the build takes up to {}; free some space, or set "
-      "XDG_CACHE_HOME "
-      "to "
-      "a folder on another disk",
+      "XDG_CACHE_HOME to a folder on another disk",
       static_cast<double>(space.available) / static_cast<double>(kGiB), there.string(),
       kBuildDiskGiB);
 }

@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <tuple>
-#include <vector>
 
 #include "base/errors.h"
 #include "base/file.h"
 #include "host/command.h"
 #include "host/elf_file.h"
-#include "host/torch_in_use.h"
 
 namespace peakbench::launch {
 namespace {
@@ -79,8 +76,7 @@ TorchFound torch_found_in(const fs::path& folder) {
     if (!torch.hip.empty())
       found.problem = fmt::format(
           "it is PyTorch {}, built for ROCm {}; workers are for builds for CUDA or the CPU: "
-          "install "
-          "one of these",
+          "install one of these",
           torch.version, torch.hip);
     else if (torch.git_version.empty())
       found.problem = "its version.py names no git revision; install PyTorch again";
@@ -160,8 +156,8 @@ std::string what_to_do(const TorchFound& environment) {
     return "`peakbench workers build` compiles one for it, once and in minutes.";
   if (!environment.folder.empty()) return "";
   return "Install one: pip install torch (5 GB); or without NVIDIA's packages (1.3 GB): pip "
-         "install "
-         "--no-deps torch, then pip install filelock fsspec jinja2 networkx setuptools sympy "
+         "install --no-deps torch, then pip install filelock fsspec jinja2 networkx setuptools "
+         "sympy "
          "typing-extensions.";
 }
 

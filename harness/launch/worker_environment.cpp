@@ -12,11 +12,9 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <string>
 
 #include "base/errors.h"
 #include "emulator/host/environment.h"
-#include "emulator/host/installation.h"
 #include "host/torch_in_use.h"
 
 namespace peakbench::launch {

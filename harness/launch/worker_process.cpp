@@ -19,8 +19,6 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "base/regular_file.h"
-#include "host/process.h"
-#include "launch/outcome.h"
 #include "launch/worker_environment.h"
 #include "records/device.h"
 #include "records/run_files.h"
