@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "programs/ranges.h"
-#include "programs/snapshot.h"
 #include "trace/lifetimes.h"
 #include "trace/trace_file.h"
 
@@ -298,15 +298,13 @@ void count_time(std::vector<Event>& events) {
 }
 
 // Those that anything is known of.
-std::vector<std::size_t> devices_of(const Snapshot& snapshot) {
-  std::map<std::size_t, bool> known;
+std::set<std::size_t> devices_of(const Snapshot& snapshot) {
+  std::set<std::size_t> known;
   for (std::size_t i = 0; i < snapshot.histories.size(); ++i)
-    if (!snapshot.histories[i].empty()) known[i] = true;
+    if (!snapshot.histories[i].empty()) known.insert(i);
   for (const auto& segment : snapshot.segments)
-    known[static_cast<std::size_t>(segment.device)] = true;
-  std::vector<std::size_t> devices;
-  for (const auto& [device, is_known] : known) devices.push_back(device);
-  return devices;
+    known.insert(static_cast<std::size_t>(segment.device));
+  return known;
 }
 
 // Of the last failure, which ended the program.

@@ -196,8 +196,7 @@ void add_settings(const std::vector<History>& histories, ProgramRun& run) {
   settings["recorded_by"] = "PyTorch itself (torch.cuda.memory._dump_snapshot)";
   settings["categories"] =
       "inferred from lifetimes alone: kept is what was alive at the end, or when a later step "
-      "began "
-      "(where steps are recorded), temporary what was freed; "
+      "began (where steps are recorded), temporary what was freed; "
       "which are parameters or activations, the snapshot does not say";
   const bool has_phases = std::ranges::any_of(
       run.processes, [](const ProgramProcess& one) { return !one.trace.scopes.empty(); });

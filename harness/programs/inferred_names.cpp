@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "base/errors.h"

@@ -12,7 +12,6 @@
 #include "base/numbers.h"
 #include "launch/machine.h"
 #include "programs/inferred_names.h"
-#include "programs/journal_files.h"
 #include "programs/phases.h"
 #include "programs/ranges.h"
 #include "programs/snapshot.h"

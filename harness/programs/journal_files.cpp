@@ -15,7 +15,6 @@
 #include "base/errors.h"
 #include "base/numbers.h"
 #include "host/process_tree.h"
-#include "recording/journal.h"
 
 namespace peakbench::programs {
 namespace {

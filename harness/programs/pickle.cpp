@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <limits>
-#include <string_view>
-#include <utility>
 
 #include "base/printable.h"
 #include "programs/pickle_source.h"

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <string>
-#include <string_view>
 
 #include "programs/phases.h"
 #include "trace/lines.h"

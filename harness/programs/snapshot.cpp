@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <iterator>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <tuple>

@@ -6,13 +6,11 @@
 #include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/errors.h"
 #include "base/numbers.h"
 #include "base/printable.h"
 #include "emulator/host/card_use.h"
-#include "emulator/host/emulated_program.h"
 #include "emulator/host/installation.h"
 #include "emulator/host/program_signals.h"
 #include "emulator/host/run_emulated.h"
@@ -20,7 +18,6 @@
 #include "host/process.h"
 #include "host/torch_in_use.h"
 #include "programs/journal.h"
-#include "programs/traced.h"
 #include "records/device.h"
 #include "trace/summary.h"
 

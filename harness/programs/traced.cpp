@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -15,7 +14,6 @@
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/numbers.h"
-#include "host/process.h"
 #include "launch/machine.h"
 #include "launch/outcome.h"
 #include "recording/journal.h"

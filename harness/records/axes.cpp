@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "records/case_json.h"
-#include "records/setting.h"
 
 namespace peakbench::records {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "base/errors.h"
 #include "base/file.h"
-#include "records/case.h"
 
 namespace peakbench::records {
 namespace {

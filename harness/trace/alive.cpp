@@ -1,6 +1,7 @@
 #include "trace/alive.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -121,8 +122,7 @@ class Tree {
       node.allocations += child.allocations;
     }
     node.share = share_of(node.bytes, all_bytes);
-    std::stable_sort(node.children.begin(), node.children.end(),
-                     [](const AliveNode& a, const AliveNode& b) { return a.bytes > b.bytes; });
+    std::ranges::stable_sort(node.children, std::greater{}, &AliveNode::bytes);
     return node;
   }
 
@@ -146,10 +146,7 @@ Alive alive_at(const Trace& trace, const std::vector<Lifetime>& lifetimes, std::
     alive.allocated_bytes += alive.allocations.back().block_bytes;
     alive.requested_bytes += alive.allocations.back().requested_bytes;
   }
-  std::stable_sort(alive.allocations.begin(), alive.allocations.end(),
-                   [](const AliveAllocation& a, const AliveAllocation& b) {
-                     return a.block_bytes > b.block_bytes;
-                   });
+  std::ranges::stable_sort(alive.allocations, std::greater{}, &AliveAllocation::block_bytes);
   Tree tree;
   for (std::size_t i = 0; i < alive.allocations.size(); ++i) {
     alive.allocations[i].share = share_of(alive.allocations[i].block_bytes, alive.allocated_bytes);

@@ -1,8 +1,6 @@
 #include "trace/checks.h"
 
-#include <fmt/format.h>
 
-#include <limits>
 
 #include "base/database_file.h"
 #include "base/errors.h"

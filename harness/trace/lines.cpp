@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <string_view>
 #include <tuple>
 
 namespace peakbench::trace {

@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "trace/maxima.h"
-#include "trace/output_file.h"
 #include "trace/segments.h"
 
 namespace peakbench::trace {

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "trace/maxima.h"
 
 namespace peakbench::trace {
 namespace {

@@ -1,6 +1,7 @@
 #include "trace/timeline.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "trace/maxima.h"
 
@@ -26,11 +27,8 @@ class Sampler {
       samples.push_back({});
       samples.back().first = begin_of(samples.size() - 1);
       samples.back().last = begin_of(samples.size());
-      samples.back().lowest_allocated_bytes = totals.allocated_bytes();
     }
     auto& sample = samples.back();
-    sample.lowest_allocated_bytes =
-        std::min(sample.lowest_allocated_bytes, totals.allocated_bytes());
     if (!fresh && totals.allocated_bytes() <= sample.allocated_bytes) return;
     sample.event = number;
     sample.time_ns = event.time_ns;
@@ -160,9 +158,7 @@ std::vector<RangePeak> range_peaks(const Trace& trace, const std::vector<Lifetim
     peaks[i].range = static_cast<std::int32_t>(i);
     if (seen[i]) found.push_back(peaks[i]);
   }
-  std::ranges::stable_sort(found, [](const RangePeak& a, const RangePeak& b) {
-    return a.highest_bytes > b.highest_bytes;
-  });
+  std::ranges::stable_sort(found, std::greater{}, &RangePeak::highest_bytes);
   return found;
 }
 

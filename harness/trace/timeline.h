@@ -17,8 +17,7 @@ struct TimelineSample {
   std::uint64_t event = 0;            // the first of them at which allocated bytes are highest
   std::int64_t time_ns = -1;          // of that event; -1 where events are numbered
   std::int64_t allocated_bytes = 0, requested_bytes = 0;
-  std::int64_t reserved_bytes = 0;          // at that event; 0 where the space has no segments
-  std::int64_t lowest_allocated_bytes = 0;  // in the bucket
+  std::int64_t reserved_bytes = 0;  // at that event; 0 where the space has no segments
   std::array<std::int64_t, kCategoryCount> by_category{};
 };
 

@@ -126,7 +126,6 @@ TEST(Timeline, KeepsTheMaximumOfEveryBucket) {
     const auto begin = levels.begin() + static_cast<std::ptrdiff_t>(sample.first);
     const auto end = levels.begin() + static_cast<std::ptrdiff_t>(sample.last);
     EXPECT_EQ(sample.allocated_bytes, *std::max_element(begin, end));
-    EXPECT_EQ(sample.lowest_allocated_bytes, *std::min_element(begin, end));
     const auto first = std::max_element(begin, end) - levels.begin();
     EXPECT_EQ(sample.event, static_cast<std::uint64_t>(first)) << "the first of equals";
     EXPECT_EQ(sum(sample.by_category), sample.allocated_bytes);
