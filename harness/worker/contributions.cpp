@@ -4,9 +4,7 @@
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "worker/plugin_call.h"
 #include "worker/recipe_members.h"
 
 namespace peakbench::worker {
@@ -74,10 +72,6 @@ using Names = std::vector<std::string>;
 
 bool holds(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-[[noreturn]] void refuse(const Owner& owner, const std::string& what) {
-  throw PluginError(owner.path + ": " + owner.id + " " + what);
 }
 
 struct SlotChange {
@@ -208,9 +202,9 @@ Contribution* Contributions::wrapper(const std::string& list, const void* object
   return found == wrappers_.end() ? nullptr : found->second;
 }
 
-const Contribution* Contributions::leaving_blocks_out() const {
+const Contribution* Contributions::first_that(std::atomic<bool> Contribution::*did) const {
   const auto found = std::ranges::find_if(
-      contributions_, [](const Contribution& one) { return one.left_block_out.load(); });
+      contributions_, [&](const Contribution& one) { return (one.*did).load(); });
   return found == contributions_.end() ? nullptr : &*found;
 }
 
@@ -228,13 +222,6 @@ bool Contributions::has_capability(const Owner& owner, const std::string& capabi
 bool Contributions::has_capability(const std::string& capability) const {
   return std::any_of(capabilities_.begin(), capabilities_.end(),
                      [&](const auto& owned) { return holds(owned.second, capability); });
-}
-
-const Contribution* Contributions::skipping() const {
-  const auto found = std::find_if(
-      contributions_.begin(), contributions_.end(),
-      [](const Contribution& contribution) { return contribution.skipped_update.load(); });
-  return found == contributions_.end() ? nullptr : &*found;
 }
 
 // A training that never updates has no optimizer state, and so a peak that is nobody's.
@@ -297,7 +284,7 @@ std::string Contributions::unlike_baseline() const {
 }
 
 void Contributions::need_calls(std::int64_t steps, bool runner_updates) const {
-  const Contribution* skips = skipping();
+  const Contribution* skips = first_that(&Contribution::skipped_update);
   if (skips != nullptr) need_some_update(*skips, steps);
   for (const Contribution& contribution : contributions_) {
     if (!contribution.is_called || contribution.calls > 0 || !in_force(contribution)) continue;

@@ -83,8 +83,8 @@ class Contributions {
   // Who put it there; null for a recipe that was filled without take().
   Contribution* slot(const std::string& name);
   Contribution* wrapper(const std::string& list, const void* object);
-  // The first that left a block out; null where none did.
-  const Contribution* leaving_blocks_out() const;
+  // The first that left a block out, or skipped an update; null where none did.
+  const Contribution* first_that(std::atomic<bool> Contribution::*did) const;
   // The n-th of `freezing`, whose entries have no address.
   Contribution* freezing(std::size_t n);
   Contribution& add_hook(const Owner& owner);
@@ -119,7 +119,6 @@ class Contributions {
   Contribution& add(const Owner& owner, const std::string& place);
   bool promises(const Owner& owner) const;
   bool in_force(const Contribution& contribution) const;
-  const Contribution* skipping() const;
   [[noreturn]] static void refuse_idle(const Contribution& contribution, std::int64_t steps);
   void need_some_update(const Contribution& skipping, std::int64_t steps) const;
   void take_slots(const Owner& owner, const planning::Entry& manifest, const Recipe& before,

@@ -2,8 +2,6 @@
 
 #include <c10/util/StringUtil.h>
 
-#include <algorithm>
-
 #include "recording/dtype_words.h"
 
 namespace peakbench::worker {

@@ -12,6 +12,7 @@
 #include "worker/changes.h"
 #include "worker/contributions.h"
 #include "worker/plugin_call.h"
+#include "worker/step_tally.h"
 
 namespace peakbench::worker {
 
@@ -55,12 +56,12 @@ bool gradient_fits(const Parameter& parameter);
 std::string misfit_in_words(const Parameter& parameter);
 
 // The rule inside a wrapper, as the wrapper calls it.
-class GivenRule final : public UpdateRule {
+class GivenRule final : public RuleAround {
  public:
   // `rule`: the owner of the recipe's rule. `is_baseline`: the baseline's rule, so if it fails on
   // tensors that the wrapper made, the wrapper is at fault. Of two other plugins, both are named.
   GivenRule(std::shared_ptr<UpdateRule> inner, Owner giver, Owner rule, bool is_baseline)
-      : inner_(std::move(inner)),
+      : RuleAround(std::move(inner)),
         giver_(std::move(giver)),
         rule_(std::move(rule)),
         is_baseline_(is_baseline) {}
@@ -70,14 +71,11 @@ class GivenRule final : public UpdateRule {
   void end() { whole_ = nullptr; }
 
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override;
-  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
-  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
 
  private:
   std::string misfit(const std::vector<Parameter>& parameters) const;
   std::string own_tensor(const std::vector<Parameter>& parameters) const;
 
-  std::shared_ptr<UpdateRule> inner_;
   Owner giver_, rule_;
   bool is_baseline_;
   const std::vector<Parameter>* whole_ = nullptr;

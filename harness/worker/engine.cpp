@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <unordered_set>
 
-#include "peakbench/saved_tensor_hooks.h"
 #include "worker/code_place.h"
 
 namespace peakbench::worker {

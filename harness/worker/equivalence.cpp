@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -27,9 +26,11 @@ double distance(double value, double reference) {
 // NaN is larger than every number.
 bool larger(double a, double b) { return std::isnan(a) ? !std::isnan(b) : a > b; }
 
-const Difference* find(const std::vector<Difference>& all, bool (*wanted)(const Difference&)) {
-  const auto found = std::find_if(all.begin(), all.end(), wanted);
-  return found == all.end() ? nullptr : &*found;
+records::Equivalence judged(records::Equivalence promise, const char* verdict,
+                            const std::string& reason) {
+  promise.verdict = verdict;
+  promise.reason = reason;
+  return promise;
 }
 
 // The one that is furthest from the reference, of those that break the promise.
@@ -68,13 +69,11 @@ void compare(Difference& difference, const double* values, const double* referen
 
 records::Equivalence check_promise(records::Equivalence promise,
                                    const std::vector<Difference>& differences) {
-  if (const auto* blind =
-          find(differences, [](const auto& one) { return !one.reference_finite; })) {
-    promise.verdict = "not_checked";
-    promise.reason = "the reference case has " + std::string(kNotFinite) + blind->where +
-                     ": nothing can be told from it";
-    return promise;
-  }
+  const auto blind = std::ranges::find(differences, false, &Difference::reference_finite);
+  if (blind != differences.end())
+    return judged(promise, "not_checked",
+                  "the reference case has " + std::string(kNotFinite) + blind->where +
+                      ": nothing can be told from it");
   const auto* wrong = worst(differences, promise.promise == "bit_identical");
   promise.max_abs_difference = largest_of(differences);
   promise.verdict = wrong == nullptr ? "held" : "broken";
@@ -85,9 +84,7 @@ records::Equivalence check_promise(records::Equivalence promise,
 
 records::Equivalence refute(records::Equivalence promise, const std::string& why) {
   if (promise.promise == "bit_identical" && promise.verdict == "held") return promise;
-  promise.verdict = "broken";
-  promise.reason = why;
-  return promise;
+  return judged(promise, "broken", why);
 }
 
 namespace {
@@ -144,18 +141,6 @@ Difference difference_of(const std::vector<double>& losses, const std::vector<do
   return difference;
 }
 
-records::Equivalence not_checked(records::Equivalence promise, const std::string& reason) {
-  promise.verdict = "not_checked";
-  promise.reason = reason;
-  return promise;
-}
-
-records::Equivalence broken(records::Equivalence promise, const std::string& reason) {
-  promise.verdict = "broken";
-  promise.reason = reason;
-  return promise;
-}
-
 }  // namespace
 
 void write_reference(const std::string& path, const std::vector<Parameter>& parameters,
@@ -183,14 +168,14 @@ records::Equivalence compare_with_reference(const std::string& path, records::Eq
   std::ifstream file(path, std::ios::binary);
   std::string line;
   if (!file || !std::getline(file, line))
-    return not_checked(promise, "the reference case left no parameters to compare with");
+    return judged(promise, "not_checked", "the reference case left no parameters to compare with");
   const Reference reference = read_header(line);
   if (reference.parameters != header_of(parameters, losses).at("parameters"))
-    return broken(promise, "trains other parameters than the reference case");
+    return judged(promise, "broken", "trains other parameters than the reference case");
   if (reference.losses.size() != losses.size())
-    return broken(promise, "made " + std::to_string(losses.size()) +
-                               " losses, the reference case " +
-                               std::to_string(reference.losses.size()));
+    return judged(promise, "broken",
+                  "made " + std::to_string(losses.size()) + " losses, the reference case " +
+                      std::to_string(reference.losses.size()));
   const Tolerance tolerance{promise.tolerance.value_or(0), promise.relative_tolerance.value_or(0)};
   std::vector<Difference> differences{difference_of(losses, reference.losses, tolerance)};
   std::vector<char> bytes;
@@ -198,7 +183,8 @@ records::Equivalence compare_with_reference(const std::string& path, records::Eq
   for (const Parameter& parameter : parameters) {
     bytes.resize(parameter.tensor.nbytes());
     if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
-      return not_checked(promise, "the reference's parameters are cut short at " + parameter.name);
+      return judged(promise, "not_checked",
+                    "the reference's parameters are cut short at " + parameter.name);
     differences.push_back(difference_of(parameter, bytes, tolerance));
   }
   return check_promise(std::move(promise), differences);

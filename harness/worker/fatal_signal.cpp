@@ -16,7 +16,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 
 #include "trace/lifetimes.h"
 #include "trace/trace.h"

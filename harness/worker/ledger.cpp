@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/card.h"
-#include "core/ledger.h"
 #include "recording/cpu_allocator.h"
 #include "trace/lifetimes.h"
 #include "verdict/judge.h"

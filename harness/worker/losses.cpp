@@ -13,7 +13,6 @@
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "peakbench/errors.h"
 

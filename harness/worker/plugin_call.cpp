@@ -1,14 +1,11 @@
 #include "worker/plugin_call.h"
 
-#include <c10/util/Exception.h>
-
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <system_error>
 
-#include "base/errors.h"
 #include "base/host_memory.h"
 #include "records/job.h"
 #include "worker/progress.h"
@@ -34,6 +31,11 @@ bool is_refused_allocation(const c10::Error& error) {
   return error.msg().find("DefaultCPUAllocator: can't allocate memory") != std::string::npos;
 }
 
+template <class... Types>
+bool is_any(const std::exception& error) {
+  return ((dynamic_cast<const Types*>(&error) != nullptr) || ...);
+}
+
 }  // namespace
 
 std::string host_failure(const std::exception& error) {
@@ -49,6 +51,16 @@ std::string host_failure(const std::exception& error) {
       return of_system->what() + host_advice(of_system->code().value());
   }
   return "";
+}
+
+void refuse(const Owner& owner, const std::string& what) {
+  throw PluginError(owner.path + ": " + owner.id + " " + what);
+}
+
+bool passes(const std::exception& error) {
+  return is_any<PluginFailure, PluginError, Unsupported, OptionError, c10::OutOfMemoryError>(
+             error) ||
+         !host_failure(error).empty();
 }
 
 void end_as_host_failure(const std::string& reason) {

@@ -41,6 +41,9 @@ struct Owner {
   std::string path, id;
 };
 
+// Throws the PluginError of an owner: "PATH: ID WHAT".
+[[noreturn]] void refuse(const Owner& owner, const std::string& what);
+
 // What a plugin's code threw, and where it was called. The innermost call is the one named; where
 // it failed on what another plugin had given it, the giver (counting.h). Without an owner: what
 // LibTorch threw where no plugin's code ran, although a plugin was around it.
@@ -76,30 +79,21 @@ class CurrentCall {
   Call previous_;
 };
 
+// What says something of the case (Unsupported, OptionError, OutOfMemoryError) or of the machine,
+// or names the plugin already.
+bool passes(const std::exception& error);
+
 // Runs `function`, which calls `call` of `owner`. What it throws becomes a PluginFailure, but for
-// what says something of the case (Unsupported, OptionError, OutOfMemoryError) or of the machine
-// (plugin_call.h), or names the plugin already.
+// what passes.
 template <typename Function>
 auto call_plugin(const Owner& owner, const char* call, Function&& function) {
   const CurrentCall current(owner, call);
   try {
     return function();
-  } catch (const PluginFailure&) {
-    throw;
-  } catch (const PluginError&) {
-    throw;
-  } catch (const Unsupported&) {
-    throw;
-  } catch (const OptionError&) {
-    throw;
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const c10::Error& error) {
-    if (!host_failure(error).empty()) throw;
-    throw PluginFailure(owner, call, error.what_without_backtrace());
   } catch (const std::exception& error) {
-    if (!host_failure(error).empty()) throw;
-    throw PluginFailure(owner, call, error.what());
+    if (passes(error)) throw;
+    const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+    throw PluginFailure(owner, call, of_torch ? of_torch->what_without_backtrace() : error.what());
   } catch (...) {
     throw PluginFailure(owner, call, "something that is no std::exception");
   }

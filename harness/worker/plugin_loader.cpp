@@ -4,19 +4,15 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/errors.h"
 #include "base/host_memory.h"
 #include "peakbench/nn.h"
-#include "planning/manifest.h"
 #include "planning/worker.h"
 #include "worker/fatal_signal.h"
-#include "worker/plugin_call.h"
 
 namespace peakbench::worker {
 namespace {

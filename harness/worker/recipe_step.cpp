@@ -11,7 +11,6 @@
 #include "peakbench/observer.h"
 #include "worker/contributions.h"
 #include "worker/plugin_call.h"
-#include "worker/recipe_training.h"
 
 namespace peakbench::worker {
 
@@ -163,9 +162,7 @@ void RecipeTraining::install_gradient_hooks() {
 
 void RecipeTraining::on_gradient(GradientCallback callback) {
   const Owner* owner = current_owner();
-  if (owner != nullptr && !callback)
-    throw PluginError(owner->path + ": " + owner->id +
-                      " registers an empty function with on_gradient");
+  if (owner != nullptr && !callback) refuse(*owner, "registers an empty function with on_gradient");
   if (owner != nullptr && contributions_ != nullptr) {
     callback = [&hook = contributions_->add_hook(*owner), inner = std::move(callback)](
                    const Parameter& parameter, const Pass& pass) {
@@ -178,25 +175,12 @@ void RecipeTraining::on_gradient(GradientCallback callback) {
 
 // What of a recipe that is carried out ends its case, and what is said of its steps.
 
-// A schedule that updates inside backward without saying so would pass conflicts by.
-void RecipeTraining::need_capability() const {
+void RecipeTraining::need_capability(const std::string& capability, const std::string& does) const {
   const Owner* owner = current_owner();
   if (owner == nullptr || contributions_ == nullptr) return;
-  if (contributions_->has_capability(*owner, "updates_in_backward")) return;
-  throw PluginError(owner->path + ": " + owner->id +
-                    " updates inside backward, which its manifest does not declare: put "
-                    "\"updates_in_backward\" into \"capabilities\" of plugin.json");
-}
-
-// What a replay repeats is decided with its first step.
-void RecipeTraining::need_changing_set() const {
-  const Owner* owner = current_owner();
-  if (owner == nullptr || contributions_ == nullptr) return;
-  if (contributions_->has_capability(*owner, "changes_trained_set")) return;
-  throw PluginError(owner->path + ": " + owner->id +
-                    " changes which parameters are trained after the first step, which its "
-                    "manifest does not declare: put \"changes_trained_set\" into \"capabilities\" "
-                    "of plugin.json");
+  if (contributions_->has_capability(*owner, capability)) return;
+  refuse(*owner, does + ", which its manifest does not declare: put \"" + capability +
+                     "\" into \"capabilities\" of plugin.json");
 }
 
 // Of a step that is to be replayed there are several, to warm up and to capture: where they train
@@ -204,7 +188,7 @@ void RecipeTraining::need_changing_set() const {
 void RecipeTraining::need_equal_passes() const {
   if (!tally_ || tally_->unlike_first_pass().empty() || contributions_ == nullptr) return;
   if (!contributions_->has_capability("replays_steps")) return;
-  const Contribution* decides = contributions_->leaving_blocks_out();
+  const Contribution* decides = contributions_->first_that(&Contribution::left_block_out);
   const std::string who = decides == nullptr ? "a strategy of the stack" : decides->owner.id;
   const std::string path = decides == nullptr ? "" : decides->owner.path + ": ";
   throw PluginError(

@@ -9,19 +9,13 @@
 #include "peakbench/observer.h"
 #include "worker/changes.h"
 #include "worker/contributions.h"
-#include "worker/engine.h"
+#include "worker/counting.h"
 #include "worker/plugin_loader.h"
 #include "worker/recipe_members.h"
 #include "worker/recipe_step.h"
-#include "worker/step_tally.h"
 
 namespace peakbench::worker {
 namespace {
-
-bool has_gradient_in(const std::vector<Parameter>& parameters) {
-  return std::ranges::any_of(parameters,
-                             [](const Parameter& one) { return one.tensor.grad().defined(); });
-}
 
 Departures departures_of(const Contributions& contributions) {
   const auto at = [&](const char* place) { return contributions.departs_at(place); };
@@ -129,7 +123,10 @@ void RecipeTraining::set_trainable(const Parameter& parameter, bool trainable) {
   if (std::none_of(parameters_.begin(), parameters_.end(), known))
     throw std::logic_error("set_trainable is given " + parameter.name +
                            ", which is not in parameters()");
-  if (paused_.contains(impl) == trainable && steps_ > 0) need_changing_set();
+  // What a replay repeats is decided with its first step.
+  if (paused_.contains(impl) == trainable && steps_ > 0)
+    need_capability("changes_trained_set",
+                    "changes which parameters are trained after the first step");
   if (trainable)
     paused_.erase(impl);
   else
@@ -277,13 +274,14 @@ void RecipeTraining::update_all() {
 
 void RecipeTraining::update(const std::vector<Parameter>& parameters) {
   if (phase_ == trace::Phase::kBackward) {
-    need_capability();
+    // Without saying so, it would pass conflicts by.
+    need_capability("updates_in_backward", "updates inside backward");
     updated_in_backward_ = true;
   }
   asked_to_update_ = true;
   UpdateScope scope;
   at::NoGradGuard no_grad;
-  rule_given_ = rule_given_ || has_gradient_in(parameters);
+  rule_given_ = rule_given_ || has_gradient(parameters);
   if (tally_) tally_->note_update(parameters);
   const ChangeWatch watch(parameters, listens());
   rule_->update(parameters, recipe_.kernel_grouping.value_or(recipe_.schedule->default_grouping()));

@@ -92,8 +92,8 @@ class RecipeTraining final : public Training {
   bool listens() const;
   void note_updated(const std::vector<Parameter>& parameters, const ChangeWatch& watch);
   void need_first_pass() const;
-  void need_capability() const;
-  void need_changing_set() const;
+  // Of the strategy that is called: others, or the plan, rest on what its manifest says.
+  void need_capability(const std::string& capability, const std::string& does) const;
   void need_equal_passes() const;
   std::string owner_of(const char* slot) const;
 

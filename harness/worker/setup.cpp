@@ -8,14 +8,12 @@
 #include <array>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/nearest.h"
 #include "peakbench/errors.h"
 #include "peakbench/unfilled.h"
-#include "recording/device.h"
 #include "recording/dtype_words.h"
 #include "records/axes.h"
 #include "worker/counted_recipe.h"
@@ -93,13 +91,12 @@ const Batch& Batches::of_step(std::int64_t step) {
   if (gives_up_first) batch_ = {};
   auto next = make_next(step);
   if (next && !changes_)
-    throw PluginError(owner_.path + ": " + owner_.id +
-                      " makes another batch for the second step, which its manifest does not "
-                      "declare: put \"changes_batch\" into \"facts\" of plugin.json");
+    refuse(owner_,
+           "makes another batch for the second step, which its manifest does not "
+           "declare: put \"changes_batch\" into \"facts\" of plugin.json");
   if (!next && changes_)
-    throw PluginError(owner_.path + ": " + owner_.id +
-                      " declares changes_batch and makes no batch for step " +
-                      std::to_string(step + 1) + ": next_batch returned none");
+    refuse(owner_, "declares changes_batch and makes no batch for step " +
+                       std::to_string(step + 1) + ": next_batch returned none");
   if (!next) return batch_;
   batch_ = std::move(*next);
   shapes_differ_ = shapes_differ_ || batch_.input.sizes().vec() != first_shape_;
@@ -155,8 +152,7 @@ at::ScalarType weights_dtype(const std::string& word) {
 void need_filled(const torch::nn::Module& module, const Owner& owner) {
   for (const auto& item : module.named_parameters())
     if (is_unfilled(item.value()))
-      throw PluginError(owner.path + ": " + owner.id + " has never initialised its parameter " +
-                        item.key() +
+      refuse(owner, "has never initialised its parameter " + item.key() +
                         ": nn:: layers make uninitialised memory, which the model fills (nn.h; "
                         "fill_normal in initialise.h)");
 }
@@ -182,28 +178,17 @@ void need_block_paths(Model& model, const Owner& owner) {
   std::set<std::string> met;
   for (const std::string& path : model.block_paths()) {
     if (std::ranges::find(modules, path) == modules.end())
-      throw PluginError(owner.path + ": " + owner.id + " names " + path +
-                        " in block_paths(), which is not in its module tree" +
+      refuse(owner, "names " + path + " in block_paths(), which is not in its module tree" +
                         suggestion(path, modules));
-    if (!met.insert(path).second)
-      throw PluginError(owner.path + ": " + owner.id + " names " + path +
-                        " twice in block_paths()");
+    if (!met.insert(path).second) refuse(owner, "names " + path + " twice in block_paths()");
   }
 }
 
 void name_weights(const torch::nn::Module& module, RecordObserver& observer) {
-  for (const auto& item : module.named_parameters()) {
+  for (const auto& item : module.named_parameters())
     observer.name_storage(item.value(), StorageRole::kParameter, item.key());
-  }
-  for (const auto& item : module.named_buffers()) {
+  for (const auto& item : module.named_buffers())
     observer.name_storage(item.value(), StorageRole::kBuffer, item.key());
-  }
-}
-
-void name_storages(const Setup& setup, RecordObserver& observer) {
-  const torch::nn::Module& module = setup.model->module();
-  observer.name_modules(module);
-  name_weights(module, observer);
 }
 
 // What `apply` must leave alone.
@@ -225,9 +210,9 @@ void apply_strategy(const records::PluginUse& use, Recipe& recipe, Setup& setup)
   const auto model_before = trainable(*setup.model);
   call_plugin(owner, "apply", [&] { loaded.apply(loaded.context, recipe, *setup.model); });
   if (trainable(*setup.model) != model_before)
-    throw PluginError(owner.path + ": " + owner.id +
-                      " changes the model's parameters, or which of them are trained, in apply; "
-                      "put a ModelTransform into a slot, or a function into `freezing`");
+    refuse(owner,
+           "changes the model's parameters, or which of them are trained, in apply; "
+           "put a ModelTransform into a slot, or a function into `freezing`");
   setup.contributions->take(owner, loaded.manifest, before, recipe);
 }
 
@@ -297,7 +282,9 @@ void make_setup(const records::Job& job, const recording::Device& device, Record
   const BatchShape shape{job.batch_size, job.sequence_length.value_or(0)};
   setup.batches = std::make_unique<Batches>(*setup.model, owner, shape, job.seed,
                                             has_fact(loaded.manifest, "changes_batch"), observer);
-  if (observer != nullptr) name_storages(setup, *observer);
+  if (observer == nullptr) return;
+  observer->name_modules(setup.model->module());
+  name_weights(setup.model->module(), *observer);
 }
 
 void need_effects(const Setup& setup, std::int64_t steps) {

@@ -108,39 +108,43 @@ class StepTally {
 
 // Rules around others that tell the worker what goes through them.
 
+class RuleAround : public UpdateRule {
+ public:
+  explicit RuleAround(std::shared_ptr<UpdateRule> inner) : inner_(std::move(inner)) {}
+  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
+
+ protected:
+  std::shared_ptr<UpdateRule> inner_;
+};
+
 // Names a rule's state as soon as it has updated, before what is around it moves the state on.
-class NamedRule final : public UpdateRule {
+class NamedRule final : public RuleAround {
  public:
   NamedRule(std::shared_ptr<UpdateRule> inner, StateNames names)
-      : inner_(std::move(inner)), names_(std::move(names)) {}
+      : RuleAround(std::move(inner)), names_(std::move(names)) {}
 
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
     inner_->update(parameters, grouping);
     names_.name(*inner_, parameters, *observer());
   }
-  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
-  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
 
  private:
-  std::shared_ptr<UpdateRule> inner_;
   StateNames names_;  // learns the parameters' replacements at this depth
 };
 
 // The recipe's own rule, inside of all wrappers, as the tally sees it.
-class TalliedRule final : public UpdateRule {
+class TalliedRule final : public RuleAround {
  public:
   TalliedRule(std::shared_ptr<UpdateRule> inner, StepTally& tally)
-      : inner_(std::move(inner)), tally_(tally) {}
+      : RuleAround(std::move(inner)), tally_(tally) {}
 
   void update(const std::vector<Parameter>& parameters, KernelGrouping grouping) override {
     tally_.note_rule(parameters);
     inner_->update(parameters, grouping);
   }
-  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
-  void forget(const at::Tensor& parameter) override { inner_->forget(parameter); }
 
  private:
-  std::shared_ptr<UpdateRule> inner_;
   StepTally& tally_;  // the training's
 };
 
