@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "base/printable.h"
 #include "programs/pickle_source.h"
 

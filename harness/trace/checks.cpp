@@ -1,7 +1,5 @@
 #include "trace/checks.h"
 
-
-
 #include "base/database_file.h"
 #include "base/errors.h"
 #include "trace/trace_file.h"

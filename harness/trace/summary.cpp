@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <iterator>
 
-
 namespace peakbench::trace {
 namespace {
 
