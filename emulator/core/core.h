@@ -12,6 +12,15 @@
 #include "core/own_ledger.h"
 #include "core/streams.h"
 
+#define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
+
+namespace peakbench::emulator {
+
+inline std::uint64_t number(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
+inline bool is_device(int device) { return device >= 0 && device < device_count(); }
+
+}  // namespace peakbench::emulator
+
 extern "C" {
 // For generated stubs.
 PEAKBENCH_EMULATOR_API void peakbench_emulator_refuse(const char* name);

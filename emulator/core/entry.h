@@ -9,8 +9,6 @@
 
 // For stub libraries without vendor headers: they exchange only handles and numbers.
 
-#define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
-
 namespace peakbench::emulator {
 
 // Every one of the vendors' libraries says success with zero.

@@ -16,8 +16,6 @@ namespace {
 std::atomic<const PeakbenchExchange*> exchange{nullptr};
 std::atomic<const TicketOffice*> office{nullptr};
 
-std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
-
 // What copies put there, where nobody computes values.
 Standing take_kept(const void* from, std::uint64_t bytes, void* to) {
   auto [s, lock] = LockedState{};

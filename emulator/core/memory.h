@@ -46,7 +46,8 @@ class KeptBytes {
 inline constexpr std::uint64_t kPage = 2ull << 20;  // device memory is handed out in these
 inline constexpr std::uint64_t kKeptBytes = kPage;  // allocations up to this keep real bytes
 
-enum class MemoryResult { ok, out_of_memory, invalid_value, no_address_space };
+// All but the last by the number that they have in the runtime and in the driver.
+enum class MemoryResult { ok = 0, invalid_value = 1, out_of_memory = 2, no_address_space };
 
 enum class MemoryKind {
   unknown,      // not CUDA's: ordinary host memory

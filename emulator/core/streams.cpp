@@ -234,7 +234,7 @@ CaptureInfo capture_info(std::uint64_t stream) {
 
 std::uint64_t capture_of(std::uint64_t stream) { return under_way ? capture_info(stream).id : 0; }
 
-CaptureEnd end_capture(std::uint64_t stream) {
+CaptureInfo end_capture(std::uint64_t stream) {
   auto [s, lock] = LockedState{};
   auto found = s.queues.streams.find(stream);
   if (found == s.queues.streams.end() || !found->second.capture) return {};

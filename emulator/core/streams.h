@@ -38,15 +38,12 @@ struct CaptureInfo {
 };
 PEAKBENCH_EMULATOR_API CaptureInfo capture_info(std::uint64_t stream);
 PEAKBENCH_EMULATOR_API std::uint64_t capture_of(std::uint64_t stream);
-struct CaptureEnd {
-  std::uint64_t graph = 0;  // its handle, 0 when the stream was not capturing
-  bool invalidated = false;
-};
-PEAKBENCH_EMULATOR_API CaptureEnd end_capture(std::uint64_t stream);
+// As it ended: without a graph when it was disturbed.
+PEAKBENCH_EMULATOR_API CaptureInfo end_capture(std::uint64_t stream);
 
-// Errors of calls that a running capture does not allow. They invalidate the capture, so it makes
-// no graph.
-enum class CaptureError { none, unsupported, captured_event };
+// Errors of calls that a running capture does not allow, by the number that they have in the
+// runtime and in the driver. They invalidate the capture, so it makes no graph.
+enum class CaptureError { none = 0, unsupported = 900, captured_event = 907 };
 PEAKBENCH_EMULATOR_API CaptureError takes_memory_in_capture();
 // Waits for the current device, the stream or the event, or asks how far it is.
 PEAKBENCH_EMULATOR_API CaptureError asks_device_in_capture();

@@ -95,20 +95,11 @@ PEAKBENCH_ENTRY CUresult cuDriverGetVersion(int* version) {
 }
 
 PEAKBENCH_ENTRY CUresult cuDeviceGetCount(int* count) {
-  return entry([&] {
-    if (!count) return CUDA_ERROR_INVALID_VALUE;
-    *count = device_count();
-    return CUDA_SUCCESS;
-  });
+  return answer(count, [&] { return device_count(); });
 }
 
 PEAKBENCH_ENTRY CUresult cuDeviceGet(CUdevice* out, int ordinal) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (!is_device(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
-    *out = ordinal;
-    return CUDA_SUCCESS;
-  });
+  return answer(ordinal, out, [&] { return ordinal; });
 }
 
 PEAKBENCH_ENTRY CUresult cuDeviceGetName(char* out, int length, CUdevice device) {
@@ -136,12 +127,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
 }
 
 PEAKBENCH_ENTRY CUresult cuDeviceTotalMem(size_t* out, CUdevice device) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-    *out = card().total_memory_bytes;
-    return CUDA_SUCCESS;
-  });
+  return answer(device, out, [&] { return card().total_memory_bytes; });
 }
 
 PEAKBENCH_ENTRY CUresult cuDeviceGetPCIBusId(char* out, int length, CUdevice device) {
@@ -169,12 +155,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetAttribute(int* out, CUdevice_attribute which
 }
 
 PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-    *out = context_of(device);
-    return CUDA_SUCCESS;
-  });
+  return answer(device, out, [&] { return context_of(device); });
 }
 
 PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
@@ -189,11 +170,7 @@ PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* f
 }
 
 PEAKBENCH_ENTRY CUresult cuCtxGetCurrent(CUcontext* out) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    *out = context_of(current_device());
-    return CUDA_SUCCESS;
-  });
+  return answer(out, [&] { return context_of(current_device()); });
 }
 
 PEAKBENCH_ENTRY CUresult cuCtxSetCurrent(CUcontext context) {
@@ -217,11 +194,7 @@ PEAKBENCH_ENTRY CUresult cuCtxPopCurrent(CUcontext* out) {
 }
 
 PEAKBENCH_ENTRY CUresult cuCtxGetDevice(CUdevice* out) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    *out = current_device();
-    return CUDA_SUCCESS;
-  });
+  return answer(out, [&] { return current_device(); });
 }
 
 PEAKBENCH_ENTRY CUresult cuCtxSynchronize() {

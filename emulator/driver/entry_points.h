@@ -6,8 +6,6 @@
 #include "core/core.h"
 #include "core/machine.h"
 
-#define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
-
 namespace peakbench::emulator::driver {
 
 template <typename Work>
@@ -23,33 +21,32 @@ CUresult entry(Work&& work) {
   return CUDA_ERROR_NOT_INITIALIZED;
 }
 
-inline CUresult error_of(CaptureError error) {
-  switch (error) {
-    case CaptureError::unsupported:
-      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    case CaptureError::captured_event:
-      return CUDA_ERROR_CAPTURED_EVENT;
-    case CaptureError::none:
-      break;
-  }
-  return CUDA_SUCCESS;
+// Answers through a pointer, which must not be null.
+template <typename Value, typename Find>
+CUresult answer(Value* out, Find&& find) {
+  return entry([&] {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = find();
+    return CUDA_SUCCESS;
+  });
+}
+// The same of a device.
+template <typename Value, typename Find>
+CUresult answer(int device, Value* out, Find&& find) {
+  if (!out || is_device(device)) return answer(out, find);
+  return entry([] { return CUDA_ERROR_INVALID_DEVICE; });
 }
 
+inline CUresult error_of(CaptureError error) { return static_cast<CUresult>(error); }
 inline CUresult error_of(MemoryResult result) {
-  switch (result) {
-    case MemoryResult::ok:
-      return CUDA_SUCCESS;
-    case MemoryResult::out_of_memory:
-    case MemoryResult::no_address_space:
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    case MemoryResult::invalid_value:
-      break;
-  }
-  return CUDA_ERROR_INVALID_VALUE;
+  return result == MemoryResult::no_address_space ? CUDA_ERROR_OUT_OF_MEMORY
+                                                  : static_cast<CUresult>(result);
 }
 
-inline std::uint64_t number(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
 inline void* address(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
-inline bool is_device(int device) { return device >= 0 && device < device_count(); }
+template <typename Memory>
+Memory* address(Memory* of_host) {
+  return of_host;
+}
 
 }  // namespace peakbench::emulator::driver

@@ -23,7 +23,7 @@ CUresult fill(const CopyCall& call, CUdeviceptr to, std::uint32_t value, unsigne
 }
 
 template <typename Value>
-CUresult answer(void* out, Value value) {
+CUresult put(void* out, Value value) {
   *static_cast<Value*>(out) = value;
   return CUDA_SUCCESS;
 }
@@ -88,56 +88,30 @@ PEAKBENCH_ENTRY CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes,
 #define CALL(...) \
   CopyCall { __builtin_return_address(0) __VA_OPT__(, number(__VA_ARGS__)) }
 
-PEAKBENCH_ENTRY CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
-  return copy(CALL(), address(to), from, bytes, kOnto);
-}
-PEAKBENCH_ENTRY CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
-  return copy(CALL(), to, address(from), bytes, kOff);
-}
-PEAKBENCH_ENTRY CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return copy(CALL(), address(to), address(from), bytes, kWithin);
-}
-PEAKBENCH_ENTRY CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return copy(CALL(), address(to), address(from), bytes, {});
-}
-PEAKBENCH_ENTRY CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes,
-                                           CUstream stream) {
-  return copy(CALL(stream), address(to), from, bytes, kOnto);
-}
-PEAKBENCH_ENTRY CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes,
-                                           CUstream stream) {
-  return copy(CALL(stream), to, address(from), bytes, kOff);
-}
-PEAKBENCH_ENTRY CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                                           CUstream stream) {
-  return copy(CALL(stream), address(to), address(from), bytes, kWithin);
-}
-PEAKBENCH_ENTRY CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                                       CUstream stream) {
-  return copy(CALL(stream), address(to), address(from), bytes, {});
-}
+// Each in two forms: on the default stream, and on one that is named.
+#define COPY(function, To, From, ends)                                                        \
+  PEAKBENCH_ENTRY CUresult function(To to, From from, size_t bytes) {                         \
+    return copy(CALL(), address(to), address(from), bytes, ends);                             \
+  }                                                                                           \
+  PEAKBENCH_ENTRY CUresult function##Async(To to, From from, size_t bytes, CUstream stream) { \
+    return copy(CALL(stream), address(to), address(from), bytes, ends);                       \
+  }
+COPY(cuMemcpyHtoD, CUdeviceptr, const void*, kOnto)
+COPY(cuMemcpyDtoH, void*, CUdeviceptr, kOff)
+COPY(cuMemcpyDtoD, CUdeviceptr, CUdeviceptr, kWithin)
+COPY(cuMemcpy, CUdeviceptr, CUdeviceptr, DeviceEnds{})
 
-PEAKBENCH_ENTRY CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
-  return fill(CALL(), to, value, 1, count);
-}
-PEAKBENCH_ENTRY CUresult cuMemsetD16(CUdeviceptr to, unsigned short value, size_t count) {
-  return fill(CALL(), to, value, 2, count);
-}
-PEAKBENCH_ENTRY CUresult cuMemsetD32(CUdeviceptr to, unsigned value, size_t count) {
-  return fill(CALL(), to, value, 4, count);
-}
-PEAKBENCH_ENTRY CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
-                                         CUstream stream) {
-  return fill(CALL(stream), to, value, 1, count);
-}
-PEAKBENCH_ENTRY CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
-                                          CUstream stream) {
-  return fill(CALL(stream), to, value, 2, count);
-}
-PEAKBENCH_ENTRY CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
-                                          CUstream stream) {
-  return fill(CALL(stream), to, value, 4, count);
-}
+#define FILL(function, Element)                                                         \
+  PEAKBENCH_ENTRY CUresult function(CUdeviceptr to, Element value, size_t count) {      \
+    return fill(CALL(), to, value, sizeof value, count);                                \
+  }                                                                                     \
+  PEAKBENCH_ENTRY CUresult function##Async(CUdeviceptr to, Element value, size_t count, \
+                                           CUstream stream) {                           \
+    return fill(CALL(stream), to, value, sizeof value, count);                          \
+  }
+FILL(cuMemsetD8, unsigned char)
+FILL(cuMemsetD16, unsigned short)
+FILL(cuMemsetD32, unsigned)
 PEAKBENCH_ENTRY CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr to, cuuint32_t value,
                                               unsigned) {
   return fill(CALL(stream), to, value, 4, 1);
@@ -152,28 +126,28 @@ PEAKBENCH_ENTRY CUresult cuPointerGetAttribute(void* out, CUpointer_attribute wh
     if (place.kind == MemoryKind::unknown) return CUDA_ERROR_INVALID_VALUE;
     switch (which) {
       case CU_POINTER_ATTRIBUTE_CONTEXT:
-        return answer(out, static_cast<CUcontext>(nullptr));
+        return put(out, static_cast<CUcontext>(nullptr));
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        return answer(out, type_of(place.kind));
+        return put(out, type_of(place.kind));
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        return answer(out, pointer);
+        return put(out, pointer);
       case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        return answer(out, 0u);
+        return put(out, 0u);
       case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        return answer(out, static_cast<unsigned long long>(place.ordinal));
+        return put(out, static_cast<unsigned long long>(place.ordinal));
       case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        return answer(out, unsigned{place.kind == MemoryKind::managed});
+        return put(out, unsigned{place.kind == MemoryKind::managed});
       case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        return answer(out, std::max(place.device, 0));
+        return put(out, std::max(place.device, 0));
       case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        return answer(out, static_cast<CUdeviceptr>(place.base));
+        return put(out, static_cast<CUdeviceptr>(place.base));
       case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        return answer(out, static_cast<size_t>(place.bytes));
+        return put(out, static_cast<size_t>(place.bytes));
       case CU_POINTER_ATTRIBUTE_MAPPED:
-        return answer(out, unsigned{place.kind != MemoryKind::reservation});
+        return put(out, unsigned{place.kind != MemoryKind::reservation});
       case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        return answer(out, 0u);
+        return put(out, 0u);
       default:
         break;
     }
@@ -184,11 +158,7 @@ PEAKBENCH_ENTRY CUresult cuPointerGetAttribute(void* out, CUpointer_attribute wh
 
 PEAKBENCH_ENTRY CUresult cuMemGetAllocationGranularity(size_t* out, const CUmemAllocationProp*,
                                                        CUmemAllocationGranularity_flags) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    *out = kPage;
-    return CUDA_SUCCESS;
-  });
+  return answer(out, [&] { return kPage; });
 }
 
 PEAKBENCH_ENTRY CUresult cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t alignment,

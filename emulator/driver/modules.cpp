@@ -129,11 +129,7 @@ PEAKBENCH_ENTRY CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, c
 
 PEAKBENCH_ENTRY CUresult cuFuncGetAttribute(int* out, CUfunction_attribute which,
                                             CUfunction function) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    *out = attribute(which, function_of(function).value_or(Function{}));
-    return CUDA_SUCCESS;
-  });
+  return answer(out, [&] { return attribute(which, function_of(function).value_or(Function{})); });
 }
 
 PEAKBENCH_ENTRY CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which,

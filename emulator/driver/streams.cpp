@@ -22,18 +22,10 @@ CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end, const voi
 }  // namespace
 
 PEAKBENCH_ENTRY CUresult cuStreamCreate(CUstream* out, unsigned flags) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUstream>(create_stream(0, flags));
-    return CUDA_SUCCESS;
-  });
+  return answer(out, [&] { return reinterpret_cast<CUstream>(create_stream(0, flags)); });
 }
 PEAKBENCH_ENTRY CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUstream>(create_stream(priority, flags));
-    return CUDA_SUCCESS;
-  });
+  return answer(out, [&] { return reinterpret_cast<CUstream>(create_stream(priority, flags)); });
 }
 PEAKBENCH_ENTRY CUresult cuStreamDestroy(CUstream stream) {
   return entry([&] { return known(destroy_stream(number(stream))); });
@@ -68,11 +60,7 @@ PEAKBENCH_ENTRY CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsig
   return entry([&] { return known(wait_event(number(stream), number(event))); });
 }
 PEAKBENCH_ENTRY CUresult cuEventCreate(CUevent* out, unsigned) {
-  return entry([&] {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUevent>(create_event());
-    return CUDA_SUCCESS;
-  });
+  return answer(out, [&] { return reinterpret_cast<CUevent>(create_event()); });
 }
 PEAKBENCH_ENTRY CUresult cuEventDestroy(CUevent event) {
   return entry([&] { return known(destroy_event(number(event))); });

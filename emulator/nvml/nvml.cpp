@@ -52,7 +52,6 @@ void* handle_of(int device) {
 int device_of(void* handle) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(handle)) - 1;
 }
-bool is_device(int device) { return device >= 0 && device < device_count(); }
 
 int initialise() { return machine_state() == MachineState::ready ? kSuccess : kDriverNotLoaded; }
 
@@ -225,12 +224,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNotSuppo
 // NVML: temperature, clocks, power and utilisation, which programs log. The clocks are the card's;
 // the rest is that of a card on which nothing runs (card.h).
 
-using namespace peakbench::emulator;
-
 namespace {
-
-constexpr int kBadArgument = 2;
-constexpr int kUnsupported = 3;
 
 struct Utilization {
   unsigned gpu, memory;
@@ -241,15 +235,14 @@ enum Clock : unsigned { kGraphicsClock, kSmClock, kMemoryClock, kVideoClock };
 
 template <typename Value>
 int sensor(void* handle, Value* out, Value value) {
-  const auto device = static_cast<int>(reinterpret_cast<std::uintptr_t>(handle)) - 1;
-  if (device < 0 || device >= device_count() || !out) return kBadArgument;
+  if (!is_device(device_of(handle)) || !out) return kInvalidArgument;
   enter(Fact::idle_sensors);
   *out = value;
   return kSuccess;
 }
 
 int clock_of(void* handle, unsigned which, unsigned* out) {
-  if (which > kVideoClock) return kBadArgument;
+  if (which > kVideoClock) return kInvalidArgument;
   const int khz = which == kMemoryClock ? card().memory_clock_khz : card().clock_khz;
   return sensor(handle, out, static_cast<unsigned>(khz) / 1000);
 }
@@ -319,5 +312,5 @@ PEAKBENCH_ENTRY int nvmlDeviceGetDecoderUtilization(void* handle, unsigned* out,
 }
 
 // As cards for servers answer: the fans are the server's.
-PEAKBENCH_ENTRY int nvmlDeviceGetFanSpeed(void*, unsigned*) { return kUnsupported; }
-PEAKBENCH_ENTRY int nvmlDeviceGetFanSpeed_v2(void*, unsigned, unsigned*) { return kUnsupported; }
+PEAKBENCH_ENTRY int nvmlDeviceGetFanSpeed(void*, unsigned*) { return kNotSupported; }
+PEAKBENCH_ENTRY int nvmlDeviceGetFanSpeed_v2(void*, unsigned, unsigned*) { return kNotSupported; }

@@ -11,44 +11,39 @@ struct ErrorText {
   const char* text;
 };
 
+#define NAMED(error) error, #error
 constexpr ErrorText kErrors[] = {
-    {cudaSuccess, "cudaSuccess", "no error"},
-    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
-    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
-     "invalid configuration argument"},
-    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
-    {cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
-    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+    {NAMED(cudaSuccess), "no error"},
+    {NAMED(cudaErrorInvalidValue), "invalid argument"},
+    {NAMED(cudaErrorMemoryAllocation), "out of memory"},
+    {NAMED(cudaErrorInitializationError), "initialization error"},
+    {NAMED(cudaErrorInvalidConfiguration), "invalid configuration argument"},
+    {NAMED(cudaErrorInvalidSymbol), "invalid device symbol"},
+    {NAMED(cudaErrorInvalidDevicePointer), "invalid device pointer"},
+    {NAMED(cudaErrorInsufficientDriver),
      "CUDA driver version is insufficient for CUDA runtime version"},
-    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
-    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {cudaErrorDeviceUninitialized, "cudaErrorDeviceUninitialized", "invalid device context"},
-    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
-    {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
-     "peer access is already enabled"},
-    {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported",
+    {NAMED(cudaErrorNoDevice), "no CUDA-capable device is detected"},
+    {NAMED(cudaErrorInvalidDevice), "invalid device ordinal"},
+    {NAMED(cudaErrorInvalidResourceHandle), "invalid resource handle"},
+    {NAMED(cudaErrorDeviceUninitialized), "invalid device context"},
+    {NAMED(cudaErrorNotReady), "device not ready"},
+    {NAMED(cudaErrorPeerAccessAlreadyEnabled), "peer access is already enabled"},
+    {NAMED(cudaErrorPeerAccessUnsupported),
      "peer access is not supported between these two devices"},
-    {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
+    {NAMED(cudaErrorHostMemoryAlreadyRegistered),
      "part or all of the requested memory range is already mapped"},
-    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
+    {NAMED(cudaErrorHostMemoryNotRegistered),
      "pointer does not correspond to a registered memory region"},
-    {cudaErrorNotSupported, "cudaErrorNotSupported",
-     "operation not supported (the emulated card does not do this)"},
-    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
-     "operation not permitted when stream is capturing"},
-    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+    {NAMED(cudaErrorNotSupported), "operation not supported (the emulated card does not do this)"},
+    {NAMED(cudaErrorStreamCaptureUnsupported), "operation not permitted when stream is capturing"},
+    {NAMED(cudaErrorStreamCaptureInvalidated),
      "operation failed due to a previous error during capture"},
-    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+    {NAMED(cudaErrorCapturedEvent),
      "operation not permitted on an event last recorded in a capturing stream"},
-    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
-    {cudaErrorUnsupportedLimit, "cudaErrorUnsupportedLimit",
-     "limit is not supported on this architecture"},
-    {cudaErrorIllegalState, "cudaErrorIllegalState",
-     "the operation cannot be performed in the present state"},
-    {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
+    {NAMED(cudaErrorAssert), "device-side assert triggered"},
+    {NAMED(cudaErrorUnsupportedLimit), "limit is not supported on this architecture"},
+    {NAMED(cudaErrorIllegalState), "the operation cannot be performed in the present state"},
+    {NAMED(cudaErrorUnknown), "unknown error"},
 };
 
 const ErrorText* find(cudaError_t error) {
@@ -77,31 +72,6 @@ cudaError_t ready() {
 cudaError_t finish(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
-}
-
-cudaError_t error_of(CaptureError error) {
-  switch (error) {
-    case CaptureError::unsupported:
-      return cudaErrorStreamCaptureUnsupported;
-    case CaptureError::captured_event:
-      return cudaErrorCapturedEvent;
-    case CaptureError::none:
-      break;
-  }
-  return cudaSuccess;
-}
-
-cudaError_t error_of(MemoryResult result) {
-  switch (result) {
-    case MemoryResult::ok:
-      return cudaSuccess;
-    case MemoryResult::out_of_memory:
-    case MemoryResult::no_address_space:
-      return cudaErrorMemoryAllocation;
-    case MemoryResult::invalid_value:
-      break;
-  }
-  return cudaErrorInvalidValue;
 }
 
 }  // namespace peakbench::emulator::runtime

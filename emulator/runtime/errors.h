@@ -5,8 +5,6 @@
 #include "core/machine.h"
 #include "runtime/names.h"
 
-#define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
-
 namespace peakbench::emulator::runtime {
 
 // Success, or why CUDA cannot be used in this process at all.
@@ -31,9 +29,26 @@ cudaError_t waiting_entry(Work&& work) {
   return entry([&] { return meets_device_assert(current_device()) ? cudaErrorAssert : work(); });
 }
 
-cudaError_t error_of(MemoryResult result);
-cudaError_t error_of(CaptureError error);
-inline std::uint64_t number(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
-inline bool is_device(int device) { return device >= 0 && device < device_count(); }
+// Answers through a pointer, which must not be null.
+template <typename Value, typename Find>
+cudaError_t answer(Value* out, Find&& find) {
+  return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
+    *out = find();
+    return cudaSuccess;
+  });
+}
+// The same of a device.
+template <typename Value, typename Find>
+cudaError_t answer(int device, Value* out, Find&& find) {
+  if (!out || is_device(device)) return answer(out, find);
+  return entry([] { return cudaErrorInvalidDevice; });
+}
+
+inline cudaError_t error_of(MemoryResult result) {
+  return result == MemoryResult::no_address_space ? cudaErrorMemoryAllocation
+                                                  : static_cast<cudaError_t>(result);
+}
+inline cudaError_t error_of(CaptureError error) { return static_cast<cudaError_t>(error); }
 
 }  // namespace peakbench::emulator::runtime

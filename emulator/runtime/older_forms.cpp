@@ -1,7 +1,6 @@
 // Functions that CUDA 13 changed, in the form that CUDA 12 has under the same name, and names of
 // CUDA 12 for what CUDA 13 calls otherwise.
 #include "runtime/errors.h"
-#include "runtime/streams.h"
 
 #undef cudaMemAdvise
 #undef cudaMemPrefetchAsync
@@ -22,11 +21,6 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
                                                      cudaStreamCaptureStatus* status,
                                                      unsigned long long* id) {
   return cudaStreamGetCaptureInfo_v3(stream, status, id, nullptr, nullptr, nullptr, nullptr);
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime_v2(float* milliseconds, cudaEvent_t start,
-                                                    cudaEvent_t end) {
-  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
 }
 
 // The device by its number, where the newer forms have a place.

@@ -26,7 +26,7 @@ cudaError_t with_pool(cudaMemPool_t pool, Work&& work) {
 }
 
 template <typename Value>
-cudaError_t answer(void* out, Value value) {
+cudaError_t put(void* out, Value value) {
   *static_cast<Value*>(out) = value;
   return cudaSuccess;
 }
@@ -58,21 +58,11 @@ PEAKBENCH_ENTRY cudaError_t cudaFreeAsync(void* base, cudaStream_t) {
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int device) {
-  return entry([&] {
-    if (!out) return cudaErrorInvalidValue;
-    if (!is_device(device)) return cudaErrorInvalidDevice;
-    *out = handle(default_pool(device));
-    return cudaSuccess;
-  });
+  return answer(device, out, [&] { return handle(default_pool(device)); });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int device) {
-  return entry([&] {
-    if (!out) return cudaErrorInvalidValue;
-    if (!is_device(device)) return cudaErrorInvalidDevice;
-    *out = handle(current_pool(device));
-    return cudaSuccess;
-  });
+  return answer(device, out, [&] { return handle(current_pool(device)); });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
@@ -106,19 +96,19 @@ PEAKBENCH_ENTRY cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemP
     const PoolFigures figures = pool_figures(number(pool));
     switch (attribute) {
       case cudaMemPoolAttrReservedMemCurrent:
-        return answer(out, figures.reserved);
+        return put(out, figures.reserved);
       case cudaMemPoolAttrReservedMemHigh:
-        return answer(out, figures.peak_reserved);
+        return put(out, figures.peak_reserved);
       case cudaMemPoolAttrUsedMemCurrent:
-        return answer(out, figures.used);
+        return put(out, figures.used);
       case cudaMemPoolAttrUsedMemHigh:
-        return answer(out, figures.peak_used);
+        return put(out, figures.peak_used);
       case cudaMemPoolAttrReleaseThreshold:
-        return answer(out, release_threshold(number(pool)));
+        return put(out, release_threshold(number(pool)));
       case cudaMemPoolReuseFollowEventDependencies:
       case cudaMemPoolReuseAllowOpportunistic:
       case cudaMemPoolReuseAllowInternalDependencies:
-        return answer(out, 1);
+        return put(out, 1);
       default:
         return cudaErrorInvalidValue;
     }

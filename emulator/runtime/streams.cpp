@@ -1,4 +1,4 @@
-#include "runtime/streams.h"
+#include <functional>
 
 #include "core/exchange.h"
 #include "core/timing.h"
@@ -13,19 +13,12 @@ using namespace peakbench::emulator::runtime;
 namespace {
 
 cudaError_t make_stream(cudaStream_t* out, int priority, unsigned flags) {
-  return entry([&] {
-    if (!out) return cudaErrorInvalidValue;
-    *out = reinterpret_cast<cudaStream_t>(create_stream(priority, flags));
-    return cudaSuccess;
-  });
+  return answer(out,
+                [&] { return reinterpret_cast<cudaStream_t>(create_stream(priority, flags)); });
 }
 
 cudaError_t make_event(cudaEvent_t* out) {
-  return entry([&] {
-    if (!out) return cudaErrorInvalidValue;
-    *out = reinterpret_cast<cudaEvent_t>(create_event());
-    return cudaSuccess;
-  });
+  return answer(out, [&] { return reinterpret_cast<cudaEvent_t>(create_event()); });
 }
 
 cudaError_t with_stream(cudaStream_t stream) {
@@ -33,9 +26,27 @@ cudaError_t with_stream(cudaStream_t stream) {
       [&] { return stream_exists(number(stream)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
 }
 
+template <typename Value, typename Find>
+cudaError_t answer_of(cudaStream_t stream, Value* out, Find find) {
+  if (!out) return finish(cudaErrorInvalidValue);
+  *out = find(number(stream));
+  return with_stream(stream);
+}
+
 cudaError_t with_event(cudaEvent_t event) {
   return entry(
       [&] { return event_exists(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+}
+
+// The same between any two events; see answer_elapsed_time.
+cudaError_t elapsed_time(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
+                         const void* caller) {
+  return entry([&] {
+    if (!event_exists(number(start)) || !event_exists(number(end)))
+      return cudaErrorInvalidResourceHandle;
+    *milliseconds = answer_elapsed_time("cudaEventElapsedTime", caller);
+    return cudaSuccess;
+  });
 }
 
 }  // namespace
@@ -75,24 +86,16 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   });
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* out) {
-  if (!out) return finish(cudaErrorInvalidValue);
-  *out = stream_priority(number(stream));
-  return with_stream(stream);
+  return answer_of(stream, out, stream_priority);
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* out) {
-  if (!out) return finish(cudaErrorInvalidValue);
-  *out = stream_flags(number(stream));
-  return with_stream(stream);
+  return answer_of(stream, out, stream_flags);
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* out) {
-  if (!out) return finish(cudaErrorInvalidValue);
-  *out = stream_device(number(stream));
-  return with_stream(stream);
+  return answer_of(stream, out, stream_device);
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* out) {
-  if (!out) return finish(cudaErrorInvalidValue);
-  *out = number(stream);
-  return with_stream(stream);
+  return answer_of(stream, out, std::identity());
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   return entry([&] {
@@ -141,17 +144,12 @@ PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_
                                                  cudaEvent_t end) {
   return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
 }
-
-// The same between any two events; see answer_elapsed_time.
-cudaError_t peakbench::emulator::runtime::elapsed_time(float* milliseconds, cudaEvent_t start,
-                                                       cudaEvent_t end, const void* caller) {
-  return entry([&] {
-    if (!event_exists(number(start)) || !event_exists(number(end)))
-      return cudaErrorInvalidResourceHandle;
-    *milliseconds = answer_elapsed_time("cudaEventElapsedTime", caller);
-    return cudaSuccess;
-  });
+#if PEAKBENCH_CUDA_MAJOR == 12
+PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime_v2(float* milliseconds, cudaEvent_t start,
+                                                    cudaEvent_t end) {
+  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
 }
+#endif
 
 // CUDA graphs: a capture counts the launches it would record, which is all that a graph is here.
 
@@ -177,10 +175,10 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
 PEAKBENCH_ENTRY cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
   return entry([&] {
     if (!out) return cudaErrorInvalidValue;
-    const auto [graph, invalidated] = end_capture(number(stream));
-    *out = reinterpret_cast<cudaGraph_t>(graph);
-    if (invalidated) return cudaErrorStreamCaptureInvalidated;
-    return graph ? cudaSuccess : cudaErrorIllegalState;
+    const auto ended = end_capture(number(stream));
+    *out = reinterpret_cast<cudaGraph_t>(ended.graph);
+    if (ended.invalidated) return cudaErrorStreamCaptureInvalidated;
+    return ended.graph ? cudaSuccess : cudaErrorIllegalState;
   });
 }
 
