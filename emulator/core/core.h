@@ -26,6 +26,7 @@ extern "C" {
 PEAKBENCH_EMULATOR_API void peakbench_emulator_refuse(const char* name);
 PEAKBENCH_EMULATOR_API void peakbench_emulator_no_workspace(const char* function);
 PEAKBENCH_EMULATOR_API void peakbench_emulator_work(void);
+PEAKBENCH_EMULATOR_API int peakbench_emulator_give_handle(void** out);
 // For the process itself (dlsym): its ledger, a peakbench::emulator::Ledger of this very build; and
 // the same as JSON, valid until the calling thread asks again.
 PEAKBENCH_EMULATOR_API const void* peakbench_emulator_ledger(void);

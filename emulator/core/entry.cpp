@@ -16,6 +16,10 @@ void tell_of_workspace(const void* address, const char* library) {
 
 }  // namespace peakbench::emulator
 
+extern "C" int peakbench_emulator_give_handle(void** out) {
+  return peakbench::emulator::give_handle(out);
+}
+
 extern "C" void peakbench_emulator_watch_workspaces(PeakbenchWorkspaceListener listener) {
   peakbench::emulator::workspace_listener = listener;
 }

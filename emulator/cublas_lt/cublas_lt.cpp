@@ -34,14 +34,6 @@ PEAKBENCH_ENTRY const char* cublasLtGetStatusName(int status) {
 PEAKBENCH_ENTRY std::size_t cublasLtGetVersion() {
   return std::size_t{10} * static_cast<std::size_t>(cuda_version(PEAKBENCH_CUDA_MAJOR));
 }
-PEAKBENCH_ENTRY int cublasLtCreate(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cublasLtDestroy(void*) { return kSuccess; }
-PEAKBENCH_ENTRY int cublasLtMatmulDescCreate(void** out, int, int) { return give_handle(out); }
-PEAKBENCH_ENTRY int cublasLtMatrixLayoutCreate(void** out, int, std::uint64_t, std::uint64_t,
-                                               std::int64_t) {
-  return give_handle(out);
-}
-PEAKBENCH_ENTRY int cublasLtMatmulPreferenceCreate(void** out) { return give_handle(out); }
 
 PEAKBENCH_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*,
                                                    int requested, HeuristicResult* results,

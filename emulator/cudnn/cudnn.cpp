@@ -85,13 +85,6 @@ PEAKBENCH_ENTRY int cudnnGetStream(void* handle, void** stream) {
   return give(stream, set);
 }
 
-PEAKBENCH_ENTRY int cudnnCreateTensorDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreateFilterDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreateConvolutionDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreateActivationDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreatePoolingDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreateSpatialTransformerDescriptor(void** out) { return give_handle(out); }
-
 PEAKBENCH_ENTRY int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int, int, void*,
                                                                              void*, void*, void*,
                                                                              void*,

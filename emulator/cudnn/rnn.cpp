@@ -122,11 +122,6 @@ std::size_t reserve_bytes(const Rnn& rnn, std::int64_t steps) {
 
 }  // namespace
 
-PEAKBENCH_ENTRY int cudnnCreateRNNDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreateRNNDataDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreateDropoutDescriptor(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cudnnCreateCTCLossDescriptor(void** out) { return give_handle(out); }
-
 PEAKBENCH_ENTRY int cudnnDestroyRNNDescriptor(void* descriptor) {
   std::lock_guard lock(descriptors().mutex);
   descriptors().rnns.erase(descriptor);

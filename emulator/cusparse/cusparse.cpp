@@ -16,18 +16,6 @@ PEAKBENCH_ENTRY const char* cusparseGetErrorString(int status) {
   return status_text(status, "an error of the emulated cuSPARSE");
 }
 
-PEAKBENCH_ENTRY int cusparseCreate(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseCreateMatDescr(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseCreateBsrsv2Info(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseCreateBsrsm2Info(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseSpSV_createDescr(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseSpSM_createDescr(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseSpGEMM_createDescr(void** out) { return give_handle(out); }
-// Their further arguments (sizes, pointers, types) are not read again.
-PEAKBENCH_ENTRY int cusparseCreateCoo(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseCreateDnVec(void** out) { return give_handle(out); }
-PEAKBENCH_ENTRY int cusparseCreateDnMat(void** out) { return give_handle(out); }
-
 // Positions of a pivot that is zero: there are no values, so there is none.
 PEAKBENCH_ENTRY int cusparseXbsrsv2_zeroPivot(void*, void*, int* out) { return give(out, -1); }
 PEAKBENCH_ENTRY int cusparseXbsrsm2_zeroPivot(void*, void*, int* out) { return give(out, -1); }

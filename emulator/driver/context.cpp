@@ -84,10 +84,6 @@ thread_local CUcontext pushed_over = nullptr;
 
 }  // namespace
 
-PEAKBENCH_ENTRY CUresult cuInit(unsigned) {
-  return entry([] { return CUDA_SUCCESS; });
-}
-
 PEAKBENCH_ENTRY CUresult cuDriverGetVersion(int* version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
   *version = driver_cuda_version();
@@ -158,7 +154,6 @@ PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice devic
   return answer(device, out, [&] { return context_of(device); });
 }
 
-PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 PEAKBENCH_ENTRY CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   return entry([&] {
     if (!active) return CUDA_ERROR_INVALID_VALUE;

@@ -93,10 +93,14 @@ PEAKBENCH_ENTRY CUresult cuGetErrorName(CUresult error, const char** out) {
 using namespace peakbench::emulator;
 using namespace peakbench::emulator::driver;
 
+// For generated stubs.
+extern "C" __attribute__((visibility("hidden"))) int peakbench_ready() {
+  return entry([] { return CUDA_SUCCESS; });
+}
+
 PEAKBENCH_ENTRY CUresult cuLogsRegisterCallback(CUlogsCallback, void*, CUlogsCallbackHandle* out) {
   return entry([&] {
     if (out) *out = static_cast<CUlogsCallbackHandle>(new_handle());
     return CUDA_SUCCESS;
   });
 }
-PEAKBENCH_ENTRY CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle) { return CUDA_SUCCESS; }

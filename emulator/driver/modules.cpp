@@ -147,9 +147,6 @@ PEAKBENCH_ENTRY CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attr
     return CUDA_SUCCESS;
   });
 }
-PEAKBENCH_ENTRY CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) {
-  return entry([] { return CUDA_SUCCESS; });
-}
 
 // A descriptor of a tensor for the copy engine of sm_90 and later: 128 opaque bytes that only
 // kernels read. Here it begins with the tensor's address, so that a launch is seen to be given it.

@@ -109,7 +109,6 @@ PEAKBENCH_ENTRY int ncclCommSplit(void* parent, int color, int key, void** out, 
   return result;
 }
 
-PEAKBENCH_ENTRY int ncclCommFinalize(void*) { return kSuccess; }
 PEAKBENCH_ENTRY int ncclCommDestroy(void* communicator) {
   return drop_communicator(communicator) ? kSuccess : kInvalidArgument;
 }

@@ -36,9 +36,6 @@ PEAKBENCH_ENTRY cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
   return entry([&] { return is_device(device) ? cudaSuccess : cudaErrorInvalidDevice; });
 }
 
-PEAKBENCH_ENTRY cudaError_t cudaSetDeviceFlags(unsigned) {
-  return entry([] { return cudaSuccess; });
-}
 PEAKBENCH_ENTRY cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   return answer(flags, [&] { return 0; });
 }
@@ -101,10 +98,6 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
   });
 }
 
-PEAKBENCH_ENTRY cudaError_t cudaDeviceDisablePeerAccess(int) {
-  return entry([] { return cudaSuccess; });
-}
-
 PEAKBENCH_ENTRY cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
                                                       int device, int peer) {
   return entry([&] {
@@ -134,9 +127,6 @@ PEAKBENCH_ENTRY cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return entry(
       [&] { return set_device_limit(limit, value) ? cudaSuccess : cudaErrorUnsupportedLimit; });
 }
-
-PEAKBENCH_ENTRY cudaError_t cudaProfilerStart() { return cudaSuccess; }
-PEAKBENCH_ENTRY cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
 // Entry points of the driver that are asked for by name.
 

@@ -78,6 +78,9 @@ cudaError_t finish(cudaError_t error) {
 
 using namespace peakbench::emulator::runtime;
 
+// For generated stubs.
+extern "C" __attribute__((visibility("hidden"))) int peakbench_ready() { return finish(ready()); }
+
 PEAKBENCH_ENTRY cudaError_t cudaGetLastError() {
   const cudaError_t error = last_error;
   last_error = cudaSuccess;

@@ -173,10 +173,6 @@ PEAKBENCH_ENTRY cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncA
   });
 }
 
-PEAKBENCH_ENTRY cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) {
-  return entry([] { return cudaSuccess; });
-}
-
 PEAKBENCH_ENTRY cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int* out, const void* function, int block_size, size_t shared_bytes, unsigned) {
   return entry([&] {

@@ -149,15 +149,6 @@ PEAKBENCH_ENTRY cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out,
   });
 }
 
-PEAKBENCH_ENTRY cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return entry([] { return cudaSuccess; });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned,
-                                                 cudaStream_t) {
-  return entry([] { return cudaSuccess; });
-}
-
 // Memory and events that another process of the program made. A handle says where the memory lies
 // in its process; who opens it gets addresses without the bytes, which are charged to their owner
 // alone: whoever reads there reads what is not known.

@@ -4,8 +4,6 @@
 
 #if PEAKBENCH_CUDA_MAJOR == 12
 #define cudaGetDeviceProperties cudaGetDeviceProperties_v2
-#define cudaMemAdvise cudaMemAdvise_v2
-#define cudaMemPrefetchAsync cudaMemPrefetchAsync_v2
 #define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
 #endif
 

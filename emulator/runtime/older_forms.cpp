@@ -2,8 +2,6 @@
 // CUDA 12 for what CUDA 13 calls otherwise.
 #include "runtime/errors.h"
 
-#undef cudaMemAdvise
-#undef cudaMemPrefetchAsync
 #undef cudaStreamGetCaptureInfo
 
 using namespace peakbench::emulator::runtime;
@@ -21,13 +19,4 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
                                                      cudaStreamCaptureStatus* status,
                                                      unsigned long long* id) {
   return cudaStreamGetCaptureInfo_v3(stream, status, id, nullptr, nullptr, nullptr, nullptr);
-}
-
-// The device by its number, where the newer forms have a place.
-PEAKBENCH_ENTRY cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) {
-  return entry([] { return cudaSuccess; });
-}
-
-PEAKBENCH_ENTRY cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) {
-  return entry([] { return cudaSuccess; });
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "core/kernels.h"
 #include "runtime/errors.h"
@@ -71,111 +72,80 @@ void fill_abilities(cudaDeviceProp& out) {
   out.unifiedFunctionPointers = 1;
 }
 
+constexpr cudaDeviceAttr kEveryCardHas[] = {cudaDevAttrGpuOverlap,
+                                            cudaDevAttrCanMapHostMemory,
+                                            cudaDevAttrConcurrentKernels,
+                                            cudaDevAttrUnifiedAddressing,
+                                            cudaDevAttrStreamPrioritiesSupported,
+                                            cudaDevAttrGlobalL1CacheSupported,
+                                            cudaDevAttrLocalL1CacheSupported,
+                                            cudaDevAttrManagedMemory,
+                                            cudaDevAttrConcurrentManagedAccess,
+                                            cudaDevAttrComputePreemptionSupported,
+                                            cudaDevAttrCooperativeLaunch,
+                                            cudaDevAttrHostRegisterSupported,
+                                            cudaDevAttrMemoryPoolsSupported,
+                                            cudaDevAttrIpcEventSupport};
+
+// A question that is not listed here is refused, with its number.
+constexpr cudaDeviceAttr kNoCardHas[] = {cudaDevAttrIntegrated,
+                                         cudaDevAttrComputeMode,
+                                         cudaDevAttrKernelExecTimeout,
+                                         cudaDevAttrPciDeviceId,
+                                         cudaDevAttrPciDomainId,
+                                         cudaDevAttrTccDriver,
+                                         cudaDevAttrIsMultiGpuBoard,
+                                         cudaDevAttrMultiGpuBoardGroupID,
+                                         cudaDevAttrHostNativeAtomicSupported,
+                                         cudaDevAttrPageableMemoryAccess,
+                                         cudaDevAttrPageableMemoryAccessUsesHostPageTables,
+                                         cudaDevAttrDirectManagedMemAccessFromHost,
+                                         cudaDevAttrCanUseHostPointerForRegisteredMem,
+                                         cudaDevAttrGPUDirectRDMASupported,
+                                         cudaDevAttrGPUDirectRDMAFlushWritesOptions,
+                                         cudaDevAttrMemoryPoolSupportedHandleTypes,
+                                         cudaDevAttrSparseCudaArraySupported};
+
 // Attributes that are a property under another name, or none.
 std::optional<long long> attribute(cudaDeviceAttr which, const cudaDeviceProp& p) {
-  switch (which) {
-    case cudaDevAttrMaxThreadsPerBlock:
-      return p.maxThreadsPerBlock;
-    case cudaDevAttrMaxBlockDimX:
-      return p.maxThreadsDim[0];
-    case cudaDevAttrMaxBlockDimY:
-      return p.maxThreadsDim[1];
-    case cudaDevAttrMaxBlockDimZ:
-      return p.maxThreadsDim[2];
-    case cudaDevAttrMaxGridDimX:
-      return p.maxGridSize[0];
-    case cudaDevAttrMaxGridDimY:
-      return p.maxGridSize[1];
-    case cudaDevAttrMaxGridDimZ:
-      return p.maxGridSize[2];
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-      return p.sharedMemPerBlock;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      return p.sharedMemPerBlockOptin;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      return p.sharedMemPerMultiprocessor;
-    case cudaDevAttrReservedSharedMemoryPerBlock:
-      return p.reservedSharedMemPerBlock;
-    case cudaDevAttrTotalConstantMemory:
-      return p.totalConstMem;
-    case cudaDevAttrWarpSize:
-      return p.warpSize;
-    case cudaDevAttrMaxPitch:
-      return p.memPitch;
-    case cudaDevAttrMaxRegistersPerBlock:
-      return p.regsPerBlock;
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-      return p.regsPerMultiprocessor;
-    case cudaDevAttrClockRate:
-      return card().clock_khz;
-    case cudaDevAttrMemoryClockRate:
-      return card().memory_clock_khz;
-    case cudaDevAttrGlobalMemoryBusWidth:
-      return p.memoryBusWidth;
-    case cudaDevAttrL2CacheSize:
-      return p.l2CacheSize;
-    case cudaDevAttrTextureAlignment:
-      return p.textureAlignment;
-    case cudaDevAttrTexturePitchAlignment:
-      return p.texturePitchAlignment;
-    case cudaDevAttrSurfaceAlignment:
-      return p.surfaceAlignment;
-    case cudaDevAttrGpuOverlap:
-      return 1;
-    case cudaDevAttrAsyncEngineCount:
-      return p.asyncEngineCount;
-    case cudaDevAttrMultiProcessorCount:
-      return p.multiProcessorCount;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      return p.maxThreadsPerMultiProcessor;
-    case cudaDevAttrMaxBlocksPerMultiprocessor:
-      return p.maxBlocksPerMultiProcessor;
-    case cudaDevAttrComputeCapabilityMajor:
-      return p.major;
-    case cudaDevAttrComputeCapabilityMinor:
-      return p.minor;
-    case cudaDevAttrPciBusId:
-      return p.pciBusID;
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrStreamPrioritiesSupported:
-    case cudaDevAttrGlobalL1CacheSupported:
-    case cudaDevAttrLocalL1CacheSupported:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrConcurrentManagedAccess:
-    case cudaDevAttrComputePreemptionSupported:
-    case cudaDevAttrCooperativeLaunch:
-    case cudaDevAttrHostRegisterSupported:
-    case cudaDevAttrMemoryPoolsSupported:
-    case cudaDevAttrIpcEventSupport:
-      return 1;
-    case cudaDevAttrClusterLaunch:
-      return p.clusterLaunch;
-    case cudaDevAttrEccEnabled:
-      return p.ECCEnabled;
-    // What no emulated card has. A question that is not listed here is refused, with its number.
-    case cudaDevAttrIntegrated:
-    case cudaDevAttrComputeMode:
-    case cudaDevAttrKernelExecTimeout:
-    case cudaDevAttrPciDeviceId:
-    case cudaDevAttrPciDomainId:
-    case cudaDevAttrTccDriver:
-    case cudaDevAttrIsMultiGpuBoard:
-    case cudaDevAttrMultiGpuBoardGroupID:
-    case cudaDevAttrHostNativeAtomicSupported:
-    case cudaDevAttrPageableMemoryAccess:
-    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
-    case cudaDevAttrDirectManagedMemAccessFromHost:
-    case cudaDevAttrCanUseHostPointerForRegisteredMem:
-    case cudaDevAttrGPUDirectRDMASupported:
-    case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
-    case cudaDevAttrMemoryPoolSupportedHandleTypes:
-    case cudaDevAttrSparseCudaArraySupported:
-      return 0;
-    default:
-      return std::nullopt;
-  }
+  const std::pair<cudaDeviceAttr, long long> properties[] = {
+      {cudaDevAttrMaxThreadsPerBlock, p.maxThreadsPerBlock},
+      {cudaDevAttrMaxBlockDimX, p.maxThreadsDim[0]},
+      {cudaDevAttrMaxBlockDimY, p.maxThreadsDim[1]},
+      {cudaDevAttrMaxBlockDimZ, p.maxThreadsDim[2]},
+      {cudaDevAttrMaxGridDimX, p.maxGridSize[0]},
+      {cudaDevAttrMaxGridDimY, p.maxGridSize[1]},
+      {cudaDevAttrMaxGridDimZ, p.maxGridSize[2]},
+      {cudaDevAttrMaxSharedMemoryPerBlock, p.sharedMemPerBlock},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, p.sharedMemPerBlockOptin},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, p.sharedMemPerMultiprocessor},
+      {cudaDevAttrReservedSharedMemoryPerBlock, p.reservedSharedMemPerBlock},
+      {cudaDevAttrTotalConstantMemory, p.totalConstMem},
+      {cudaDevAttrWarpSize, p.warpSize},
+      {cudaDevAttrMaxPitch, p.memPitch},
+      {cudaDevAttrMaxRegistersPerBlock, p.regsPerBlock},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, p.regsPerMultiprocessor},
+      {cudaDevAttrClockRate, card().clock_khz},
+      {cudaDevAttrMemoryClockRate, card().memory_clock_khz},
+      {cudaDevAttrGlobalMemoryBusWidth, p.memoryBusWidth},
+      {cudaDevAttrL2CacheSize, p.l2CacheSize},
+      {cudaDevAttrTextureAlignment, p.textureAlignment},
+      {cudaDevAttrTexturePitchAlignment, p.texturePitchAlignment},
+      {cudaDevAttrSurfaceAlignment, p.surfaceAlignment},
+      {cudaDevAttrAsyncEngineCount, p.asyncEngineCount},
+      {cudaDevAttrMultiProcessorCount, p.multiProcessorCount},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
+      {cudaDevAttrComputeCapabilityMajor, p.major},
+      {cudaDevAttrComputeCapabilityMinor, p.minor},
+      {cudaDevAttrPciBusId, p.pciBusID},
+      {cudaDevAttrClusterLaunch, p.clusterLaunch},
+      {cudaDevAttrEccEnabled, p.ECCEnabled}};
+  for (const auto& [attribute, value] : properties)
+    if (attribute == which) return value;
+  if (std::ranges::find(kEveryCardHas, which) != std::end(kEveryCardHas)) return 1;
+  if (std::ranges::find(kNoCardHas, which) != std::end(kNoCardHas)) return 0;
+  return std::nullopt;
 }
 
 #if PEAKBENCH_CUDA_MAJOR == 12

@@ -251,10 +251,3 @@ PEAKBENCH_ENTRY cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t
     return cudaSuccess;
   });
 }
-
-PEAKBENCH_ENTRY cudaError_t cudaGraphDestroy(cudaGraph_t) {
-  return entry([] { return cudaSuccess; });
-}
-PEAKBENCH_ENTRY cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) {
-  return entry([] { return cudaSuccess; });
-}
