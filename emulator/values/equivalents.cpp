@@ -214,10 +214,14 @@ Attention attention_of(const Stack& stack, const Places& places) {
                                              : std::optional(at(places.scale).toDouble())};
 }
 
-void attend(Stack& stack, const Places& places) { stack = {attention_of(stack, places).out()}; }
+template <Places places>
+void attend(Stack& stack) {
+  stack = {attention_of(stack, places).out()};
+}
 
 // The gradients of query, key, value and mask; that of the output comes first.
-void attend_backward(Stack& stack, const Places& places) {
+template <Places places>
+void attend_backward(Stack& stack) {
   const Differentiable differentiable;
   Attention attention = attention_of(stack, places);
   if (attention.dropout != 0) C10_THROW_ERROR(Error, "what was dropped is not known");
@@ -230,14 +234,6 @@ void attend_backward(Stack& stack, const Places& places) {
                                   {attention.query, attention.key, attention.value, mask});
   stack = {found[0], found[1], found[2], found[3]};
 }
-
-void flash_attention(Stack& stack) { attend(stack, {0, -1, 3, 4, 6}); }
-void efficient_attention(Stack& stack) { attend(stack, {0, 3, 5, 6, 7}); }
-void cudnn_attention(Stack& stack) { attend(stack, {0, 3, 5, 6, 8}); }
-
-void flash_attention_backward(Stack& stack) { attend_backward(stack, {1, -1, 10, 11, 14}); }
-void efficient_attention_backward(Stack& stack) { attend_backward(stack, {1, 4, 9, 11, 12}); }
-void cudnn_attention_backward(Stack& stack) { attend_backward(stack, {1, 8, 13, 14, 15}); }
 
 // cuDNN's recurrent networks, as PyTorch's own cells compute them.
 
@@ -359,15 +355,15 @@ constexpr auto kEquivalents = std::to_array<Equivalent>({
     {"aten::batch_norm_elemt", batch_norm_elements},
     {"aten::batch_norm_backward_reduce", batch_norm_backward_sums},
     {"aten::batch_norm_backward_elemt", batch_norm_backward_elements},
-    {"aten::_scaled_dot_product_flash_attention", flash_attention},
-    {"aten::_scaled_dot_product_flash_attention_backward", flash_attention_backward,
-     bits({4, 5, 6, 7, 12, 13})},
-    {"aten::_scaled_dot_product_efficient_attention", efficient_attention},
-    {"aten::_scaled_dot_product_efficient_attention_backward", efficient_attention_backward,
-     bits({5, 6, 7, 8})},
-    {"aten::_scaled_dot_product_cudnn_attention", cudnn_attention},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", cudnn_attention_backward,
-     bits({4, 5, 6, 7, 9, 10})},
+    {"aten::_scaled_dot_product_flash_attention", attend<Places{0, -1, 3, 4, 6}>},
+    {"aten::_scaled_dot_product_flash_attention_backward",
+     attend_backward<Places{1, -1, 10, 11, 14}>, bits({4, 5, 6, 7, 12, 13})},
+    {"aten::_scaled_dot_product_efficient_attention", attend<Places{0, 3, 5, 6, 7}>},
+    {"aten::_scaled_dot_product_efficient_attention_backward",
+     attend_backward<Places{1, 4, 9, 11, 12}>, bits({5, 6, 7, 8})},
+    {"aten::_scaled_dot_product_cudnn_attention", attend<Places{0, 3, 5, 6, 8}>},
+    {"aten::_scaled_dot_product_cudnn_attention_backward",
+     attend_backward<Places{1, 8, 13, 14, 15}>, bits({4, 5, 6, 7, 9, 10})},
     {"aten::_cudnn_rnn", recurrent},
     {"aten::_cudnn_rnn_backward", recurrent_backward, bits({3, 6, 19, 20})},
 });

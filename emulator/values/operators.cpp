@@ -69,10 +69,9 @@ constexpr std::array<std::string_view, 11> kPlaceGiving = {
     "aten::max",         "aten::median", "aten::min",     "aten::mode",
     "aten::multinomial", "aten::sort",   "aten::topk"};
 
-template <std::size_t size>
-bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
+constexpr std::array<std::string_view, 5> kUniques = {
+    "aten::_unique2", "aten::_unique", "aten::unique_dim", "aten::unique_consecutive",
+    "aten::unique_dim_consecutive"};
 
 IntegerBound bound_of(std::string_view name) {
   if (name == "aten::sum") return IntegerBound::truths;
@@ -87,10 +86,7 @@ SizeOf size_of(std::string_view name) {
   if (name == "aten::mode") return SizeOf::mode;
   if (name == "aten::_coalesce") return SizeOf::coalesce;
   if (name == "aten::_sparse_sparse_matmul") return SizeOf::product;
-  for (const char* unique : {"aten::_unique2", "aten::_unique", "aten::unique_dim",
-                             "aten::unique_consecutive", "aten::unique_dim_consecutive"})
-    if (name == unique) return SizeOf::unique;
-  return SizeOf::nothing;
+  return is_one_of(kUniques, name) ? SizeOf::unique : SizeOf::nothing;
 }
 
 SizeOf size_of_rows(std::string_view name) {

@@ -4,6 +4,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -84,6 +86,11 @@ struct Operator {
     return at < writes.size() && writes[at] && (overwrites || is_out[at]);
   }
 };
+
+template <std::size_t size>
+bool is_one_of(const std::array<std::string_view, size>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 // Never null; lives as long as the thread.
 const Operator& operator_of(const at::RecordFunction& function);

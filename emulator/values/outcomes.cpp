@@ -18,12 +18,6 @@ using emulator::ReadKind;
 
 constexpr std::uint64_t kTurnsGuess = 3, kUpAgainGuess = 4;  // the last one that chooses
 
-bool is_chosen(const Value& value, std::size_t offset, std::size_t bytes) {
-  return std::ranges::any_of(value.chosen, [&](const auto& range) {
-    return range.first < offset + bytes && offset < range.second;
-  });
-}
-
 void choose_truths(const at::Tensor& elements) {
   constexpr std::uint64_t kMostForced = 64;
   if (guess() == kUpAgainGuess) return;
@@ -65,16 +59,13 @@ void choose_integers(const at::Tensor& elements, std::int64_t most) {
 void choose(const Outcome& outcome, std::int64_t most) {
   const auto count = static_cast<std::int64_t>(outcome.bytes / c10::elementSize(outcome.dtype));
   if (count == 0) return;
-  at::Tensor elements;
-  {
-    const Unseen unseen;
-    elements = at::empty({count}, outcome.dtype);
-    std::memcpy(elements.data_ptr(), outcome.to, outcome.bytes);
-    if (outcome.kind == ReadKind::floating) choose_numbers(elements);
-    if (outcome.kind == ReadKind::integer) choose_integers(elements, most);
-    if (outcome.kind == ReadKind::boolean) choose_truths(elements);
-    std::memcpy(outcome.to, elements.data_ptr(), outcome.bytes);
-  }
+  const Unseen unseen;
+  const at::Tensor elements = at::empty({count}, outcome.dtype);
+  std::memcpy(elements.data_ptr(), outcome.to, outcome.bytes);
+  if (outcome.kind == ReadKind::floating) choose_numbers(elements);
+  if (outcome.kind == ReadKind::integer) choose_integers(elements, most);
+  if (outcome.kind == ReadKind::boolean) choose_truths(elements);
+  std::memcpy(outcome.to, elements.data_ptr(), outcome.bytes);
 }
 
 }  // namespace
@@ -98,7 +89,7 @@ void choose_outcome(const ValuePtr& value, std::size_t offset, const Outcome& ou
   auto& mutex = Storages::all().mutex();
   {
     const std::lock_guard lock(mutex);
-    if (is_chosen(*value, offset, outcome.bytes)) return;
+    if (overlaps(value->chosen, offset, offset + outcome.bytes)) return;
   }
   choose(outcome, value->substitute.most);
   const std::lock_guard lock(mutex);

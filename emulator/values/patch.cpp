@@ -61,15 +61,20 @@ bool differs_on_cards(const Value& value, std::size_t offset, std::size_t bytes)
                      static_cast<const char*>(value.rounded.high.data_ptr()) + offset, bytes) != 0;
 }
 
+// What of the ranges lies between two places, counted from the first.
+Ranges between(const Ranges& ranges, std::size_t begin, std::size_t end) {
+  Ranges found;
+  for (const auto& [first, last] : ranges)
+    if (std::max(first, begin) < std::min(last, end))
+      found.emplace_back(std::max(first, begin) - begin, std::min(last, end) - begin);
+  return found;
+}
+
 // Ranges of the source, where they come to lie.
 void add_moved(Ranges& to, const Ranges& from, const Patch& patch) {
   const auto end = patch.source_offset + patch.bytes;
-  for (const auto& [first, last] : from) {
-    const auto begin = std::max(first, patch.source_offset);
-    if (begin < std::min(last, end))
-      to.emplace_back(begin - patch.source_offset + patch.offset,
-                      std::min(last, end) - patch.source_offset + patch.offset);
-  }
+  for (const auto& [first, last] : between(from, patch.source_offset, end))
+    to.emplace_back(first + patch.offset, last + patch.offset);
 }
 
 // Which bytes of a value are not certain.
@@ -229,18 +234,15 @@ std::pair<ValuePtr, std::size_t> value_at(std::uint64_t at, std::size_t bytes) {
 // Some of it rests on substitutes, and all else is certain.
 bool is_partly_known(const Value& value, std::size_t begin, std::size_t end) {
   std::size_t unsure = 0;
-  for (const auto& [first, last] : value.unsure)
-    if (std::max(first, begin) < std::min(last, end))
-      unsure += std::min(last, end) - std::max(first, begin);
+  for (const auto& [first, last] : between(value.unsure, begin, end)) unsure += last - first;
   return unsure != 0 && unsure < end - begin && value.unwritten.empty() &&
          value.foreign_work == foreign_work();
 }
 
 int tell_unsure(const Value& value, std::size_t begin, std::size_t end,
                 const PeakbenchUnsure* unsure) {
-  for (const auto& [first, last] : value.unsure)
-    if (std::max(first, begin) < std::min(last, end))
-      unsure->add(unsure->into, std::max(first, begin) - begin, std::min(last, end) - begin);
+  for (const auto& [first, last] : between(value.unsure, begin, end))
+    unsure->add(unsure->into, first, last);
   return kPeakbenchPartly;
 }
 

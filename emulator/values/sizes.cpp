@@ -200,9 +200,7 @@ Size find_size(Call& call) {
     size.substituted = true;
   }
   // Whether what had to be computed first is known, is known only now.
-  size.substituted |= std::ranges::any_of(call.node->inputs, [](const Input& input) {
-    return input.value && is_unsure(*input.value, input.view);
-  });
+  size.substituted |= std::ranges::any_of(call.node->inputs, is_unsure_input);
   size.count = size.finds_first ? differing_neighbours(call) : count_of(call, size.results);
   size.choices = choices_of(*call.node);
   if (size.finds_first) add_ties(call, size);

@@ -25,11 +25,6 @@ const c10::DispatchKeySet kWrappers({c10::DispatchKey::Python, c10::DispatchKey:
 // Views that change what they show.
 const c10::DispatchKeySet kChanging({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
 
-bool overlaps(const Ranges& ranges, std::size_t begin, std::size_t end) {
-  return std::ranges::any_of(
-      ranges, [&](const auto& one) { return one.first < end && begin < one.second; });
-}
-
 // Up to here, the elements of a view are looked at one by one.
 constexpr std::int64_t kMostPieces = 1 << 12;
 
@@ -139,6 +134,11 @@ void count_foreign_work() { foreign.fetch_add(1, std::memory_order_relaxed); }
 
 bool doubtful(const Value& value) {
   return value.substituted || value.foreign_work != foreign_work();
+}
+
+bool overlaps(const Ranges& ranges, std::size_t begin, std::size_t end) {
+  return std::ranges::any_of(
+      ranges, [&](const auto& one) { return one.first < end && begin < one.second; });
 }
 
 Ranges unsure_of(const Value& value) {

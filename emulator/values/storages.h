@@ -46,6 +46,7 @@ class Storages {
 // anywhere.
 std::uint64_t foreign_work();
 void count_foreign_work();
+bool overlaps(const Ranges& ranges, std::size_t begin, std::size_t end);
 // Which of a value's bytes rest on substitutes, and whether any of these or of a view's do.
 Ranges unsure_of(const Value& value);
 bool is_unsure(const Value& value, std::size_t begin, std::size_t end);

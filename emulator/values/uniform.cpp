@@ -28,9 +28,8 @@ constexpr std::array<std::string_view, 2> kTheSameOfZeros = {"aten::sum", "aten:
 
 template <std::size_t size>
 bool has(const std::array<std::string_view, size>& names, std::string_view name) {
-  if (std::ranges::find(names, name) != names.end()) return true;
-  if (!name.ends_with('_')) return false;  // in place
-  return std::ranges::find(names, name.substr(0, name.size() - 1)) != names.end();
+  return is_one_of(names, name) ||
+         (name.ends_with('_') && is_one_of(names, name.substr(0, name.size() - 1)));  // in place
 }
 
 bool is_uniform(const ValuePtr& value) {

@@ -139,20 +139,12 @@ constexpr const char* kWhichStays = "which value stays";
 // A value that was put somewhere and is not there afterwards gave way to another: a card may keep
 // either.
 bool differ(const at::Tensor& there, const at::Tensor& put) {
-  const at::Tensor unlike = there.ne(put);
-  return unlike.logical_and(there.isnan().logical_and(put.isnan()).logical_not())
-      .any()
-      .item<bool>();
+  return !same_values(there, put).all().item<bool>();
 }
 
 at::Tensor tensor_named(const Node& node, const Stack& arguments, std::string_view name) {
   const auto* value = argument_of(*node.op, arguments, name);
   return value && value->isTensor() ? value->toTensor() : at::Tensor();
-}
-
-bool accumulates(const Node& node, const Stack& arguments) {
-  const auto* value = argument_of(*node.op, arguments, "accumulate");
-  return value && value->isBool() && value->toBool();
 }
 
 // scatter(self, dim, index, src); the overloads with a number or a reduction leave nothing open.
@@ -209,7 +201,7 @@ bool is_open(const Node& node, const Stack& arguments, const at::Tensor& result)
   if (name == "aten::index_copy") return copies_differently(node, arguments, result);
   if (name == "aten::max_unpool2d") return unpools_differently(arguments, result, 2);
   if (name == "aten::max_unpool3d") return unpools_differently(arguments, result, 3);
-  if (accumulates(node, arguments)) return false;
+  if (is_set(argument_of(*node.op, arguments, "accumulate"))) return false;
   if (name == "aten::index_put" || name == "aten::_index_put_impl")
     return puts_differently(node, arguments, result);
   return name == "aten::put" && takes_differently(node, arguments, result);
@@ -231,15 +223,6 @@ constexpr std::array<std::string_view, 6> kProductNames = {
 constexpr std::array<std::string_view, 4> kConvolutions = {
     "aten::cudnn_convolution", "aten::convolution", "aten::slow_conv", "aten::_slow_conv"};
 constexpr std::string_view kRecurrentNames = "aten::_cudnn_rnn";
-
-template <std::size_t size>
-bool begins_like_one(const std::array<std::string_view, size>& names, std::string_view name) {
-  return std::ranges::any_of(names, [&](std::string_view one) { return name.starts_with(one); });
-}
-
-bool is_matrix_product(std::string_view name) {
-  return std::ranges::find(kProductNames, name) != kProductNames.end();
-}
 
 // Where the program's settings contradict each other, PyTorch throws.
 template <typename Ask>
@@ -292,8 +275,8 @@ bool may_round_to_tf32(const Operator& op) {
   const auto& context = at::globalContext();
   const auto cublas = [&] { return context.allowTF32CuBLAS(); };
   const auto cudnn = [&] { return context.allowTF32CuDNN(); };
-  if (is_matrix_product(op.name)) return allows(cublas);
-  if (begins_like_one(kConvolutions, op.name))
+  if (is_one_of(kProductNames, op.name)) return allows(cublas);
+  if (std::ranges::any_of(kConvolutions, [&](auto one) { return op.name.starts_with(one); }))
     return (context.userEnabledCuDNN() && allows(cudnn)) || allows(cublas);
   return op.name.starts_with(kRecurrentNames) && allows(cudnn);
 }
