@@ -13,6 +13,9 @@
 #include "core/streams.h"
 
 #define PEAKBENCH_ENTRY extern "C" __attribute__((visibility("default")))
+// Another name of an entry point of the same source.
+#define PEAKBENCH_ALSO(name, entry) \
+  PEAKBENCH_ENTRY __attribute__((alias(#entry))) decltype(entry) name
 
 namespace peakbench::emulator {
 

@@ -118,9 +118,7 @@ PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
 // Its name without a number, by which programs of CUDA 12 ask: without partitions of a card, the
 // same.
 #undef cuDeviceGetUuid
-PEAKBENCH_ENTRY CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
-  return cuDeviceGetUuid_v2(out, device);
-}
+PEAKBENCH_ALSO(cuDeviceGetUuid, cuDeviceGetUuid_v2);
 
 PEAKBENCH_ENTRY CUresult cuDeviceTotalMem(size_t* out, CUdevice device) {
   return answer(device, out, [&] { return card().total_memory_bytes; });

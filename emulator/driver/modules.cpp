@@ -98,9 +98,7 @@ PEAKBENCH_ENTRY CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, un
                                             CUjit_option*, void**) {
   return loaded(out, image);
 }
-PEAKBENCH_ENTRY CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
-  return loaded(out, image);
-}
+PEAKBENCH_ALSO(cuModuleLoadFatBinary, cuModuleLoadData);
 PEAKBENCH_ENTRY CUresult cuModuleUnload(CUmodule module) {
   return entry([&] {
     const std::lock_guard lock(known().mutex);
@@ -152,7 +150,9 @@ PEAKBENCH_ENTRY CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attr
 // kernels read. Here it begins with the tensor's address, so that a launch is seen to be given it.
 namespace {
 
-CUresult describe(CUtensorMap* map, void* address) {
+CUresult describe(CUtensorMap* map, void* address, bool anew) {
+  if (!map) return CUDA_ERROR_INVALID_VALUE;
+  if (anew) *map = {};
   return entry([&] {
     map->opaque[0] = reinterpret_cast<cuuint64_t>(address);
     return CUDA_SUCCESS;
@@ -166,9 +166,7 @@ PEAKBENCH_ENTRY CUresult cuTensorMapEncodeTiled(CUtensorMap* out, CUtensorMapDat
                                                 const cuuint32_t*, const cuuint32_t*,
                                                 CUtensorMapInterleave, CUtensorMapSwizzle,
                                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  *out = {};
-  return describe(out, address);
+  return describe(out, address, true);
 }
 PEAKBENCH_ENTRY CUresult cuTensorMapEncodeIm2col(CUtensorMap* out, CUtensorMapDataType, cuuint32_t,
                                                  void* address, const cuuint64_t*,
@@ -176,13 +174,10 @@ PEAKBENCH_ENTRY CUresult cuTensorMapEncodeIm2col(CUtensorMap* out, CUtensorMapDa
                                                  cuuint32_t, cuuint32_t, const cuuint32_t*,
                                                  CUtensorMapInterleave, CUtensorMapSwizzle,
                                                  CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  *out = {};
-  return describe(out, address);
+  return describe(out, address, true);
 }
 PEAKBENCH_ENTRY CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* address) {
-  if (!map) return CUDA_ERROR_INVALID_VALUE;
-  return describe(map, address);
+  return describe(map, address, false);
 }
 
 // Kernel launches through the driver: checked as the driver checks them, counted, not run. Triton

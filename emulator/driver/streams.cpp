@@ -10,15 +10,6 @@ namespace {
 
 CUresult known(bool is) { return is ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; }
 
-// The same between any two events; see answer_elapsed_time.
-CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end, const void* caller) {
-  return entry([&] {
-    if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
-    *milliseconds = answer_elapsed_time("cuEventElapsedTime", caller);
-    return known(event_exists(number(start)) && event_exists(number(end)));
-  });
-}
-
 }  // namespace
 
 PEAKBENCH_ENTRY CUresult cuStreamCreate(CUstream* out, unsigned flags) {
@@ -84,11 +75,15 @@ PEAKBENCH_ENTRY CUresult cuEventSynchronize(CUevent event) {
     return known(event_exists(number(event)));
   });
 }
+// The same between any two events; see answer_elapsed_time.
 PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
+  const void* caller = __builtin_return_address(0);
+  return entry([&] {
+    if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
+    *milliseconds = answer_elapsed_time("cuEventElapsedTime", caller);
+    return known(event_exists(number(start)) && event_exists(number(end)));
+  });
 }
 // Its name of CUDA 12.
 #undef cuEventElapsedTime
-PEAKBENCH_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
-}
+PEAKBENCH_ALSO(cuEventElapsedTime, cuEventElapsedTime_v2);

@@ -91,7 +91,7 @@ int running_processes(void* handle, unsigned* count, Info* out) {
 }  // namespace
 
 PEAKBENCH_ENTRY int nvmlInit() { return initialise(); }
-PEAKBENCH_ENTRY int nvmlInit_v2() { return initialise(); }
+PEAKBENCH_ALSO(nvmlInit_v2, nvmlInit);
 PEAKBENCH_ENTRY int nvmlInitWithFlags(unsigned) { return initialise(); }
 PEAKBENCH_ENTRY int nvmlShutdown() { return kSuccess; }
 
@@ -119,22 +119,16 @@ PEAKBENCH_ENTRY int nvmlSystemGetNVMLVersion(char* out, unsigned size) {
 PEAKBENCH_ENTRY int nvmlSystemGetCudaDriverVersion(int* out) {
   return give(out, driver_cuda_version());
 }
-PEAKBENCH_ENTRY int nvmlSystemGetCudaDriverVersion_v2(int* out) {
-  return give(out, driver_cuda_version());
-}
+PEAKBENCH_ALSO(nvmlSystemGetCudaDriverVersion_v2, nvmlSystemGetCudaDriverVersion);
 
 PEAKBENCH_ENTRY int nvmlDeviceGetCount(unsigned* out) {
   return give(out, static_cast<unsigned>(device_count()));
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetCount_v2(unsigned* out) {
-  return give(out, static_cast<unsigned>(device_count()));
-}
+PEAKBENCH_ALSO(nvmlDeviceGetCount_v2, nvmlDeviceGetCount);
 PEAKBENCH_ENTRY int nvmlDeviceGetHandleByIndex(unsigned index, void** out) {
   return find_device(static_cast<int>(index), out);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** out) {
-  return find_device(static_cast<int>(index), out);
-}
+PEAKBENCH_ALSO(nvmlDeviceGetHandleByIndex_v2, nvmlDeviceGetHandleByIndex);
 
 PEAKBENCH_ENTRY int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** out) {
   unsigned domain = 0, bus = 0;
@@ -193,7 +187,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryV2* out) {
 PEAKBENCH_ENTRY int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* out) {
   if (!is_device(device_of(handle))) return kInvalidArgument;
   std::memset(out, 0, sizeof *out);
-  out->bus = static_cast<unsigned>(device_of(handle)) + 1;
+  out->bus = static_cast<std::uint8_t>(device_of(handle) + 1);
   std::snprintf(out->bus_id_legacy, sizeof out->bus_id_legacy, "0000:%02X:00.0", out->bus);
   std::snprintf(out->bus_id, sizeof out->bus_id, "00000000:%02X:00.0", out->bus);
   return kSuccess;
@@ -208,10 +202,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v2(void* handle, unsign
                                                             ProcessV2* out) {
   return running_processes(handle, count, out);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count,
-                                                            ProcessV2* out) {
-  return running_processes(handle, count, out);
-}
+PEAKBENCH_ALSO(nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetComputeRunningProcesses_v2);
 
 PEAKBENCH_ENTRY int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, void*) {
   return kNotSupported;
@@ -264,12 +255,8 @@ PEAKBENCH_ENTRY int nvmlDeviceGetTemperatureThreshold(void* handle, unsigned, un
 PEAKBENCH_ENTRY int nvmlDeviceGetClockInfo(void* handle, unsigned which, unsigned* out) {
   return clock_of(handle, which, out);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetMaxClockInfo(void* handle, unsigned which, unsigned* out) {
-  return clock_of(handle, which, out);
-}
-PEAKBENCH_ENTRY int nvmlDeviceGetApplicationsClock(void* handle, unsigned which, unsigned* out) {
-  return clock_of(handle, which, out);
-}
+PEAKBENCH_ALSO(nvmlDeviceGetMaxClockInfo, nvmlDeviceGetClockInfo);
+PEAKBENCH_ALSO(nvmlDeviceGetApplicationsClock, nvmlDeviceGetClockInfo);
 PEAKBENCH_ENTRY int nvmlDeviceGetClock(void* handle, unsigned which, unsigned, unsigned* out) {
   return clock_of(handle, which, out);
 }
@@ -280,12 +267,8 @@ PEAKBENCH_ENTRY int nvmlDeviceGetPowerUsage(void* handle, unsigned* out) {
 PEAKBENCH_ENTRY int nvmlDeviceGetEnforcedPowerLimit(void* handle, unsigned* out) {
   return sensor(handle, out, kMostMilliwatts);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetPowerManagementLimit(void* handle, unsigned* out) {
-  return sensor(handle, out, kMostMilliwatts);
-}
-PEAKBENCH_ENTRY int nvmlDeviceGetPowerManagementDefaultLimit(void* handle, unsigned* out) {
-  return sensor(handle, out, kMostMilliwatts);
-}
+PEAKBENCH_ALSO(nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetEnforcedPowerLimit);
+PEAKBENCH_ALSO(nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetEnforcedPowerLimit);
 PEAKBENCH_ENTRY int nvmlDeviceGetPowerManagementLimitConstraints(void* handle, unsigned* least,
                                                                  unsigned* most) {
   return two_of(handle, least, kMostMilliwatts, most, kMostMilliwatts);
@@ -293,9 +276,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetPowerManagementLimitConstraints(void* handle, u
 PEAKBENCH_ENTRY int nvmlDeviceGetPowerState(void* handle, unsigned* out) {
   return sensor(handle, out, 0u);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetPerformanceState(void* handle, unsigned* out) {
-  return sensor(handle, out, 0u);
-}
+PEAKBENCH_ALSO(nvmlDeviceGetPerformanceState, nvmlDeviceGetPowerState);
 // In millijoules since the driver was loaded, of which nobody knows when.
 PEAKBENCH_ENTRY int nvmlDeviceGetTotalEnergyConsumption(void* handle, unsigned long long* out) {
   return sensor(handle, out, 0ull);
@@ -307,9 +288,7 @@ PEAKBENCH_ENTRY int nvmlDeviceGetUtilizationRates(void* handle, Utilization* out
 PEAKBENCH_ENTRY int nvmlDeviceGetEncoderUtilization(void* handle, unsigned* out, unsigned* period) {
   return two_of(handle, out, kIdlePercent, period, 1);
 }
-PEAKBENCH_ENTRY int nvmlDeviceGetDecoderUtilization(void* handle, unsigned* out, unsigned* period) {
-  return two_of(handle, out, kIdlePercent, period, 1);
-}
+PEAKBENCH_ALSO(nvmlDeviceGetDecoderUtilization, nvmlDeviceGetEncoderUtilization);
 
 // As cards for servers answer: the fans are the server's.
 PEAKBENCH_ENTRY int nvmlDeviceGetFanSpeed(void*, unsigned*) { return kNotSupported; }

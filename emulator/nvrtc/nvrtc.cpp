@@ -25,14 +25,6 @@ Handles<Program>& programs() {
   return *programs;
 }
 
-int code_size(void* program, std::size_t* out) {
-  return programs().with(program, [&](Program&) { *out = sizeof kPtx; });
-}
-
-int code(void* program, char* out) {
-  return programs().with(program, [&](Program&) { std::memcpy(out, kPtx, sizeof kPtx); });
-}
-
 }  // namespace
 
 PEAKBENCH_ENTRY int nvrtcVersion(int* major, int* minor) {
@@ -71,13 +63,13 @@ PEAKBENCH_ENTRY int nvrtcGetLoweredName(void* program, const char* expression, c
 }
 
 PEAKBENCH_ENTRY int nvrtcGetPTXSize(void* program, std::size_t* out) {
-  return code_size(program, out);
+  return programs().with(program, [&](Program&) { *out = sizeof kPtx; });
 }
-PEAKBENCH_ENTRY int nvrtcGetPTX(void* program, char* out) { return code(program, out); }
-PEAKBENCH_ENTRY int nvrtcGetCUBINSize(void* program, std::size_t* out) {
-  return code_size(program, out);
+PEAKBENCH_ENTRY int nvrtcGetPTX(void* program, char* out) {
+  return programs().with(program, [&](Program&) { std::memcpy(out, kPtx, sizeof kPtx); });
 }
-PEAKBENCH_ENTRY int nvrtcGetCUBIN(void* program, char* out) { return code(program, out); }
+PEAKBENCH_ALSO(nvrtcGetCUBINSize, nvrtcGetPTXSize);
+PEAKBENCH_ALSO(nvrtcGetCUBIN, nvrtcGetPTX);
 
 PEAKBENCH_ENTRY int nvrtcGetProgramLogSize(void* program, std::size_t* out) {
   return programs().with(program, [&](Program&) { *out = 1; });

@@ -253,10 +253,7 @@ PEAKBENCH_ENTRY cudaError_t cudaLaunchKernel(const void*, dim3 grid, dim3 block,
   return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
 }
 
-PEAKBENCH_ENTRY cudaError_t cudaLaunchCooperativeKernel(const void*, dim3 grid, dim3 block, void**,
-                                                        size_t shared_bytes, cudaStream_t stream) {
-  return launch(grid, block, shared_bytes, stream, __builtin_return_address(0));
-}
+PEAKBENCH_ALSO(cudaLaunchCooperativeKernel, cudaLaunchKernel);
 
 PEAKBENCH_ENTRY cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*,
                                                 void**) {

@@ -38,17 +38,6 @@ cudaError_t with_event(cudaEvent_t event) {
       [&] { return event_exists(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
 }
 
-// The same between any two events; see answer_elapsed_time.
-cudaError_t elapsed_time(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
-                         const void* caller) {
-  return entry([&] {
-    if (!event_exists(number(start)) || !event_exists(number(end)))
-      return cudaErrorInvalidResourceHandle;
-    *milliseconds = answer_elapsed_time("cudaEventElapsedTime", caller);
-    return cudaSuccess;
-  });
-}
-
 }  // namespace
 
 PEAKBENCH_ENTRY cudaError_t cudaStreamCreate(cudaStream_t* out) { return make_stream(out, 0, 0); }
@@ -140,15 +129,19 @@ PEAKBENCH_ENTRY cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStre
   return cudaEventRecord(event, stream);
 }
 
+// The same between any two events; see answer_elapsed_time.
 PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start,
                                                  cudaEvent_t end) {
-  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
+  const void* caller = __builtin_return_address(0);
+  return entry([&] {
+    if (!event_exists(number(start)) || !event_exists(number(end)))
+      return cudaErrorInvalidResourceHandle;
+    *milliseconds = answer_elapsed_time("cudaEventElapsedTime", caller);
+    return cudaSuccess;
+  });
 }
 #if PEAKBENCH_CUDA_MAJOR == 12
-PEAKBENCH_ENTRY cudaError_t cudaEventElapsedTime_v2(float* milliseconds, cudaEvent_t start,
-                                                    cudaEvent_t end) {
-  return elapsed_time(milliseconds, start, end, __builtin_return_address(0));
-}
+PEAKBENCH_ALSO(cudaEventElapsedTime_v2, cudaEventElapsedTime);
 #endif
 
 // CUDA graphs: a capture counts the launches it would record, which is all that a graph is here.
