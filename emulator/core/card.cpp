@@ -9,40 +9,17 @@ namespace {
 // One list of fields for both directions.
 template <typename Visit>
 void visit_fields(CardFacts& card, Visit&& visit) {
-  visit("id", card.id);
-  visit("name", card.name);
-  visit("major", card.major);
-  visit("minor", card.minor);
-  visit("binary_arch", card.binary_arch);
-  visit("multiprocessor_count", card.multiprocessor_count);
-  visit("max_threads_per_multiprocessor", card.max_threads_per_multiprocessor);
-  visit("max_blocks_per_multiprocessor", card.max_blocks_per_multiprocessor);
-  visit("registers_per_multiprocessor", card.registers_per_multiprocessor);
-  visit("warp_size", card.warp_size);
-  visit("clock_khz", card.clock_khz);
-  visit("memory_clock_khz", card.memory_clock_khz);
-  visit("memory_bus_bits", card.memory_bus_bits);
-  visit("ecc", card.ecc);
-  visit("peer_access", card.peer_access);
-  visit("total_memory_bytes", card.total_memory_bytes);
-  visit("context_bytes", card.context_bytes);
-  visit("shared_memory_per_block_bytes", card.shared_memory_per_block_bytes);
-  visit("shared_memory_per_block_optin_bytes", card.shared_memory_per_block_optin_bytes);
-  visit("shared_memory_per_multiprocessor_bytes", card.shared_memory_per_multiprocessor_bytes);
-  visit("l2_cache_bytes", card.l2_cache_bytes);
-  visit("memory_bytes_per_second", card.memory_bytes_per_second);
-  visit("fp32_flops_per_second", card.fp32_flops_per_second);
-  visit("tf32_flops_per_second", card.tf32_flops_per_second);
-  visit("fp16_flops_per_second", card.fp16_flops_per_second);
-  visit("bf16_flops_per_second", card.bf16_flops_per_second);
-  visit("fp8_flops_per_second", card.fp8_flops_per_second);
-  visit("count", card.count);
-  visit("late_streams", card.late_streams);
-  visit("soon_streams", card.soon_streams);
-  visit("driver_cuda_version", card.driver_cuda_version);
-  visit("cuda_version", card.cuda_version);
-  visit("cudnn_version", card.cudnn_version);
-  visit("nccl_version", card.nccl_version);
+#define VISIT(field) visit(#field, card.field);
+  NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(
+      VISIT, id, name, major, minor, binary_arch, multiprocessor_count,
+      max_threads_per_multiprocessor, max_blocks_per_multiprocessor, registers_per_multiprocessor,
+      warp_size, clock_khz, memory_clock_khz, memory_bus_bits, ecc, peer_access, total_memory_bytes,
+      context_bytes, shared_memory_per_block_bytes, shared_memory_per_block_optin_bytes,
+      shared_memory_per_multiprocessor_bytes, l2_cache_bytes, memory_bytes_per_second,
+      fp32_flops_per_second, tf32_flops_per_second, fp16_flops_per_second, bf16_flops_per_second,
+      fp8_flops_per_second, count, late_streams, soon_streams, driver_cuda_version, cuda_version,
+      cudnn_version, nccl_version))
+#undef VISIT
 }
 
 }  // namespace

@@ -39,65 +39,58 @@ struct FactRow {
   const char* sentence = nullptr;  // the same as `text`
 };
 
+#define FAULT(kind) Fact::kind, #kind, FactList::faults, Effect::unreliable
+#define UNMODELLED(kind, effect) Fact::kind, #kind, FactList::unmodelled, Effect::effect
 constexpr std::array<FactRow, kFacts> kFactRows{{
     {Fact::refused_call, "refused_call", FactList::refused, Effect::unreliable,
      "[{function}|another function]",
      "[{function}|another function] is not emulated and was refused: a real card may have gone on"},
-    {Fact::copy_past_end, "copy_past_end", FactList::faults, Effect::unreliable,
+    {FAULT(copy_past_end),
      "[{what}|another copy] past the end of its block was refused[ ({function})]"},
-    {Fact::copy_to_nothing, "copy_to_nothing", FactList::faults, Effect::unreliable,
-     "[{what}|another copy] where no memory is was refused[ ({function})]"},
-    {Fact::symbol_past_end, "symbol_past_end", FactList::faults, Effect::unreliable,
-     "a copy past the end of a symbol of the program was refused"},
-    {Fact::device_assert, "device_assert", FactList::faults, Effect::unreliable,
-     "device-side assert[ in {function}][ at {place}][: {what}]"},
-    {Fact::pinned_written, "pinned_written", FactList::faults, Effect::unreliable,
+    {FAULT(copy_to_nothing), "[{what}|another copy] where no memory is was refused[ ({function})]"},
+    {FAULT(symbol_past_end), "a copy past the end of a symbol of the program was refused"},
+    {FAULT(device_assert), "device-side assert[ in {function}][ at {place}][: {what}]"},
+    {FAULT(pinned_written),
      "a kernel writes page-locked host memory: its bytes stay, and reads are not seen"},
-    {Fact::captured_copy, "captured_copy", FactList::faults, Effect::unreliable,
+    {FAULT(captured_copy),
      "a copy to the host in a captured graph: what a replay writes there is not seen"},
-    {Fact::value_failed, "value_failed", FactList::faults, Effect::unreliable,
-     "a value could not be computed[: {what}]"},
-    {Fact::nccl_failure, "nccl_failure", FactList::faults, Effect::unreliable,
-     "NCCL: [{what}|another failure]"},
-    {Fact::open_choice, "open_choice", FactList::unmodelled, Effect::condition,
+    {FAULT(value_failed), "a value could not be computed[: {what}]"},
+    {FAULT(nccl_failure), "NCCL: [{what}|another failure]"},
+    {UNMODELLED(open_choice, condition),
      "[{function}|another operator][, read at {place}]: [{what}|what it takes] is not specified"},
-    {Fact::shared_memory, "shared_memory", FactList::unmodelled, Effect::condition,
+    {UNMODELLED(shared_memory, condition),
      "memory that other processes may open (CUDA IPC): what they write is not seen",
      "processes share memory of the card (CUDA IPC): what one of them writes, the others do not "
      "see"},
-    {Fact::memory_of_another, "memory_of_another", FactList::unmodelled, Effect::none,
+    {UNMODELLED(memory_of_another, none),
      "memory of another process (CUDA IPC): charged to its owner, its bytes unknown"},
-    {Fact::unified_memory, "unified_memory", FactList::unmodelled, Effect::lower_bound,
-     "unified memory: none of it is charged to the card"},
-    {Fact::pool_growth, "pool_growth", FactList::unmodelled, Effect::condition,
-     "cudaMallocAsync: growth of the driver's memory pools",
+    {UNMODELLED(unified_memory, lower_bound), "unified memory: none of it is charged to the card"},
+    {UNMODELLED(pool_growth, condition), "cudaMallocAsync: growth of the driver's memory pools",
      "memory pools (cudaMallocAsync) grow in steps that NVIDIA does not document, taken to be of "
      "32 MiB: the peak and what is reserved rest on it, what is allocated does not"},
-    {Fact::pool_in_capture, "pool_in_capture", FactList::unmodelled, Effect::none,
+    {UNMODELLED(pool_in_capture, none),
      "cudaMallocAsync in a captured graph: its memory is taken when it is captured"},
-    {Fact::reserve_space, "reserve_space", FactList::unmodelled, Effect::none,
-     "cudnn RNN reserve space: a model of what backward needs"},
-    {Fact::unknown_kernel, "unknown_kernel", FactList::unmodelled, Effect::condition,
+    {UNMODELLED(reserve_space, none), "cudnn RNN reserve space: a model of what backward needs"},
+    {UNMODELLED(unknown_kernel, condition),
      "registers and shared memory of a kernel without machine code for this card",
      "the program asked for the registers, shared memory or occupancy of a kernel that has no "
      "machine code for this card: what it sizes by them is a guess"},
-    {Fact::idle_sensors, "idle_sensors", FactList::unmodelled, Effect::none,
+    {UNMODELLED(idle_sensors, none),
      "NVML: temperature, power and utilisation are those of an idle card"},
-    {Fact::elapsed_time, "elapsed_time", FactList::unmodelled, Effect::none,
-     "time between events: always one second"},
-    {Fact::raised_limit, "raised_limit", FactList::unmodelled, Effect::none,
+    {UNMODELLED(elapsed_time, none), "time between events: always one second"},
+    {UNMODELLED(raised_limit, none),
      "a raised device limit: memory that the driver sets aside for it"},
-    {Fact::nccl_memory, "nccl_memory", FactList::unmodelled, Effect::none,
-     "NCCL: its own device memory"},
-    {Fact::nccl_alone, "nccl_alone", FactList::unmodelled, Effect::condition,
+    {UNMODELLED(nccl_memory, none), "NCCL: its own device memory"},
+    {UNMODELLED(nccl_alone, condition),
      "NCCL: rank {rank} of {ranks} alone, the others taken to be like it"},
-    {Fact::nccl_two_ranks, "nccl_two_ranks", FactList::unmodelled, Effect::none,
-     "NCCL: two ranks on one card, which NCCL itself refuses"},
-    {Fact::nccl_split_alone, "nccl_split_alone", FactList::unmodelled, Effect::none,
+    {UNMODELLED(nccl_two_ranks, none), "NCCL: two ranks on one card, which NCCL itself refuses"},
+    {UNMODELLED(nccl_split_alone, none),
      "ncclCommSplit of a rank alone: how many ranks the new communicator has"},
-    {Fact::nccl_unwatched, "nccl_unwatched", FactList::unmodelled, Effect::none,
+    {UNMODELLED(nccl_unwatched, none),
      "NCCL: when PyTorch frees the tensors of collectives that nobody waits for"},
 }};
+#undef FAULT
+#undef UNMODELLED
 
 struct WorkspaceRow {
   Workspace kind;
@@ -198,17 +191,8 @@ std::string list_text_of(const LedgerWorkspace& row) {
 }
 
 const char* word_of(Effect effect) {
-  switch (effect) {
-    case Effect::condition:
-      return "condition";
-    case Effect::lower_bound:
-      return "lower bound";
-    case Effect::unreliable:
-      return "unreliable";
-    case Effect::none:
-      break;
-  }
-  return "none";
+  constexpr const char* kWords[] = {"none", "condition", "lower bound", "unreliable"};
+  return kWords[static_cast<std::size_t>(effect)];
 }
 
 }  // namespace peakbench::emulator

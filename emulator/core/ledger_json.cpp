@@ -1,6 +1,7 @@
 #include "core/ledger_json.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,28 +16,20 @@ json known(bool counts, std::uint64_t bytes) { return counts ? json(bytes) : jso
 json device_json(const Ledger& ledger, unsigned index) {
   const LedgerDevice& device = ledger.devices[index];
   const bool counts = are_counts_known(ledger, device);
-  return {{"index", index},
-          {"card", device.card},
-          {"rank", device.rank < 0 ? json() : json(device.rank)},
-          {"peak_allocated_bytes", known(counts, device.peak_allocated_bytes)},
-          {"peak_reserved_bytes", known(counts, device.peak_reserved_bytes)},
-          {"total_bytes", device.total_bytes},
-          {"peak_used_bytes", device.peak_used_bytes},
-          {"peak_malloc_bytes", device.peak_malloc_bytes},
-          {"peak_virtual_bytes", device.peak_virtual_bytes},
-          {"peak_pool_bytes", device.peak_pool_bytes},
-          {"used_bytes", device.used_bytes},
-          {"malloc_bytes", device.malloc_bytes},
-          {"virtual_bytes", device.virtual_bytes},
-          {"allocations", device.allocations},
-          {"frees", device.frees},
-          {"refused_allocations", device.refused_allocations},
-          {"last_refused_bytes", device.last_refused_bytes},
-          {"largest_refused_bytes", device.largest_refused_bytes},
-          {"used_at_refusal_bytes", device.used_at_refusal_bytes},
-          {"out_of_memory_calls", known(counts, device.out_of_memory_calls)},
-          {"last_needed_bytes", known(counts, device.last_needed_bytes)},
-          {"largest_needed_bytes", known(counts, device.largest_needed_bytes)}};
+  json all = {{"index", index},
+              {"rank", device.rank < 0 ? json() : json(device.rank)},
+              {"peak_allocated_bytes", known(counts, device.peak_allocated_bytes)},
+              {"peak_reserved_bytes", known(counts, device.peak_reserved_bytes)},
+              {"out_of_memory_calls", known(counts, device.out_of_memory_calls)},
+              {"last_needed_bytes", known(counts, device.last_needed_bytes)},
+              {"largest_needed_bytes", known(counts, device.largest_needed_bytes)}};
+#define COPY(field) all[#field] = device.field;
+  NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(
+      COPY, card, total_bytes, peak_used_bytes, peak_malloc_bytes, peak_virtual_bytes,
+      peak_pool_bytes, used_bytes, malloc_bytes, virtual_bytes, allocations, frees,
+      refused_allocations, last_refused_bytes, largest_refused_bytes, used_at_refusal_bytes))
+#undef COPY
+  return all;
 }
 
 json read_back_json(const LedgerReadBack& row) {
@@ -72,19 +65,9 @@ json places_json(const LedgerPlaces& places) {
 }
 
 const char* computing_text(Computing computing) {
-  switch (computing) {
-    case Computing::on:
-      return "on";
-    case Computing::off:
-      return "off";
-    case Computing::unavailable:
-      return "unavailable";
-    case Computing::not_asked:
-      return "not_asked";
-    case Computing::no_pytorch:
-      break;
-  }
-  return "no_pytorch";
+  constexpr const char* kTexts[] = {"no_pytorch", "not_asked", "on", "off", "unavailable"};
+  const auto at = static_cast<std::size_t>(computing);
+  return kTexts[at < std::size(kTexts) ? at : 0];
 }
 
 json workspaces_json(const Ledger& ledger) {
@@ -131,40 +114,28 @@ json to_json(const Ledger& ledger) {
   for (unsigned i = 0; i < std::min<unsigned>(ledger.device_count, kLedgerDevices); ++i) {
     devices.push_back(device_json(ledger, i));
   }
-  return {{"pid", ledger.pid},
-          {"parent_pid", ledger.parent_pid},
-          {"command", ledger.command},
-          {"card", ledger.card},
-          {"finished", ledger.finished != 0},
-          {"devices", std::move(devices)},
-          {"shared_page_allocations", ledger.shared_page_allocations},
-          {"peak_pinned_bytes", ledger.peak_pinned_bytes},
-          {"peak_managed_bytes", ledger.peak_managed_bytes},
-          {"host_refusals", ledger.host_refusals},
-          {"last_host_refused_bytes", ledger.last_host_refused_bytes},
-          {"kernel_launches", ledger.kernel_launches},
-          {"graph_launches", ledger.graph_launches},
-          {"unbounded_integers", ledger.unbounded_integers},
-          {"copies_to_device", ledger.copies_to_device},
-          {"copies_to_device_bytes", ledger.copies_to_device_bytes},
-          {"copies_in_device", ledger.copies_in_device},
-          {"copies_in_device_bytes", ledger.copies_in_device_bytes},
-          {"copies_to_host", ledger.copies_to_host},
-          {"copies_to_host_bytes", ledger.copies_to_host_bytes},
-          {"out_of_memory", places_json(ledger.out_of_memory)},
-          {"free_memory_reads", places_json(ledger.free_memory_reads)},
-          {"done_reads", places_json(ledger.done_reads)},
-          {"elapsed_reads", places_json(ledger.elapsed_reads)},
-          {"profiles", places_json(ledger.profiles)},
-          {"blocks_in_question", ledger.blocks_in_question},
-          {"pinned_in_question", ledger.pinned_in_question},
-          {"read_backs", read_backs_json(ledger)},
-          {"computing", computing_text(ledger.computing)},
-          {"computing_note", ledger.computing_note},
-          {"refused", facts_json(ledger, FactList::refused)},
-          {"faults", facts_json(ledger, FactList::faults)},
-          {"unmodelled", unmodelled_json(ledger)},
-          {"workspaces", workspaces_json(ledger)}};
+  json all = {{"finished", ledger.finished != 0},
+              {"devices", std::move(devices)},
+              {"out_of_memory", places_json(ledger.out_of_memory)},
+              {"free_memory_reads", places_json(ledger.free_memory_reads)},
+              {"done_reads", places_json(ledger.done_reads)},
+              {"elapsed_reads", places_json(ledger.elapsed_reads)},
+              {"profiles", places_json(ledger.profiles)},
+              {"read_backs", read_backs_json(ledger)},
+              {"computing", computing_text(ledger.computing)},
+              {"refused", facts_json(ledger, FactList::refused)},
+              {"faults", facts_json(ledger, FactList::faults)},
+              {"unmodelled", unmodelled_json(ledger)},
+              {"workspaces", workspaces_json(ledger)}};
+#define COPY(field) all[#field] = ledger.field;
+  NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(
+      COPY, pid, parent_pid, command, card, shared_page_allocations, peak_pinned_bytes,
+      peak_managed_bytes, host_refusals, last_host_refused_bytes, kernel_launches, graph_launches,
+      unbounded_integers, copies_to_device, copies_to_device_bytes, copies_in_device,
+      copies_in_device_bytes, copies_to_host, copies_to_host_bytes, blocks_in_question,
+      pinned_in_question, computing_note))
+#undef COPY
+  return all;
 }
 
 }  // namespace peakbench::emulator
