@@ -101,10 +101,6 @@ bool is(const char (&kept)[size], const char* text) {
   return std::strncmp(kept, text, size - 1) == 0;
 }
 
-void add(std::uint64_t& counter) {
-  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
-}
-
 __attribute__((destructor)) void at_exit() {
   // Only a process that used CUDA has a ledger; asking for it here would make one.
   if (!machine_state_made()) return;
@@ -151,7 +147,7 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKin
   if (use.makes_integer && kind == ReadKind::floating) kind = ReadKind::integer;
   if (use.only_logged && kind == ReadKind::integer) kind = ReadKind::logged;
   if (std::exchange(reads_unbounded(), false) && kind == ReadKind::integer)
-    add(ledger.unbounded_integers);
+    add_one(ledger.unbounded_integers);
   auto& table =
       answer == Answer::kept ? ledger.known_reads : ledger.reads[static_cast<std::uint32_t>(kind)];
   std::lock_guard lock(rows_mutex);
@@ -179,7 +175,7 @@ void enter_read_back(Ledger& ledger, std::uint64_t bytes, Answer answer, ReadKin
 void count_device_work() { tell_of_work(kPeakbenchLibraryCall, nullptr); }
 
 void count_graph_launch() {
-  add(ledger().graph_launches);
+  add_one(ledger().graph_launches);
   tell_of_work(kPeakbenchLoadedAtRunTime, nullptr);
 }
 

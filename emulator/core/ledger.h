@@ -67,12 +67,16 @@ struct LedgerReadBack {
   char place[160];     // train.py:12, of reads of unknown values, in Python
 };
 
-// What did not find a row is counted in `beyond`, which names no place: it weighs as a row does.
-struct LedgerReads {
+// Entries of one kind. What did not find a row is counted in `beyond`, which names no place: it
+// weighs as a row does.
+template <typename Row, int kRows>
+struct LedgerTable {
   std::uint32_t count;
-  LedgerReadBack beyond;
-  LedgerReadBack rows[kLedgerReads];
+  std::uint32_t last;  // of places: the row of the latest call that found one
+  Row beyond;
+  Row rows[kRows];
 };
+using LedgerReads = LedgerTable<LedgerReadBack, kLedgerReads>;
 
 // An entry in addition to counters: its kind, and the names that the kind has.
 struct LedgerFact {
@@ -83,12 +87,7 @@ struct LedgerFact {
   char what[160];
   char place[160];  // train.py:12
 };
-
-struct LedgerFacts {
-  std::uint32_t count;
-  LedgerFact beyond;
-  LedgerFact rows[kLedgerFacts];
-};
+using LedgerFacts = LedgerTable<LedgerFact, kLedgerFacts>;
 
 // A place in the program whose path may depend on how much memory the card has left.
 struct LedgerPlace {
@@ -99,13 +98,7 @@ struct LedgerPlace {
   char function[240];             // that asked: the operator of PyTorch, if any
   char place[160];                // train.py:12, in Python where that is known
 };
-
-struct LedgerPlaces {
-  std::uint32_t count;
-  std::uint32_t last;  // the row of the latest call that found one
-  LedgerPlace beyond;
-  LedgerPlace rows[kLedgerPlaces];
-};
+using LedgerPlaces = LedgerTable<LedgerPlace, kLedgerPlaces>;
 
 // Calls of a vendor's library that would have had a workspace, which counts as none.
 struct LedgerWorkspace {
@@ -118,12 +111,7 @@ struct LedgerWorkspace {
   char function[96];  // that answered, where the kind does not say
   char operation[96];
 };
-
-struct LedgerWorkspaces {
-  std::uint32_t count;
-  LedgerWorkspace beyond;  // uncounted
-  LedgerWorkspace rows[kLedgerWorkspaces];
-};
+using LedgerWorkspaces = LedgerTable<LedgerWorkspace, kLedgerWorkspaces>;  // beyond: uncounted
 
 // Whether small tensors have values in this process.
 enum class Computing : std::uint32_t {

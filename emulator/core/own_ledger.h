@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace peakbench::emulator {
 // The ledger of this process, and what enters it.
 
 PEAKBENCH_EMULATOR_API Ledger& ledger();
+inline void add_one(std::uint64_t& counter) {
+  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+}
 // `caller`: the code that launches it.
 PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream, PeakbenchWork work,
                                          const void* caller);

@@ -41,19 +41,10 @@ enum class Asker { program, allocator, pinned_allocator_or_watchdog };
 
 // What of PyTorch asks by itself does so without Python's lock; Work.is_completed() holds it.
 Asker asker(const void* caller) {
-  switch (library_of(caller)) {
-    case Library::allocator:
-      return Asker::allocator;
-    case Library::kernels:
-      return interpreter::holds_python() ? Asker::program : Asker::pinned_allocator_or_watchdog;
-    case Library::other:
-      break;
-  }
-  return Asker::program;
-}
-
-void count(std::uint64_t& counter) {
-  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+  const auto library = library_of(caller);
+  if (library == Library::allocator) return Asker::allocator;
+  const bool is_programs = library == Library::other || interpreter::holds_python();
+  return is_programs ? Asker::program : Asker::pinned_allocator_or_watchdog;
 }
 
 void program_asked(LedgerPlaces& places, const char* function) {
@@ -78,10 +69,10 @@ bool answer_event_query(std::uint64_t event, const char* function, const void* c
       if (done) told_of_event(event);
       break;
     case Asker::allocator:
-      count(ledger().blocks_in_question);
+      add_one(ledger().blocks_in_question);
       break;
     case Asker::pinned_allocator_or_watchdog:
-      if (!ends_work(event) && ledger().pinned_bytes) count(ledger().pinned_in_question);
+      if (!ends_work(event) && ledger().pinned_bytes) add_one(ledger().pinned_in_question);
       break;
   }
   return done;
