@@ -13,7 +13,6 @@
 #include "base/errors.h"
 #include "base/nearest.h"
 #include "base/numbers.h"
-#include "emulator/host/card_file.h"
 
 namespace peakbench::emulator {
 namespace {

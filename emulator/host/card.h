@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,11 @@ struct CardListing {
 // - a card that this LibTorch has no code for
 // - an invalid card file
 Card parse_card(const std::string& spec, const Installation& installation);
+
+// A card's JSON file: {"id", "title", "values": {NAME: {"value": ..., "source": "..."}}}. If
+// measurements were published, also "context_memory" (context_memory.h). Throws ConfigError with
+// the file and the key. `binary_arch` and `count` are left alone: they are not the card's.
+Card read_card_file(const std::filesystem::path& path);
 
 // The card that a user probably meant ("RTX 4090": rtx-4090-24gb); empty: none.
 std::string nearest_card(const std::string& name, const Installation& installation);

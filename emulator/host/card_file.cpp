@@ -1,5 +1,3 @@
-#include "emulator/host/card_file.h"
-
 #include <fmt/format.h>
 
 #include <climits>
@@ -12,6 +10,7 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/regular_file.h"
+#include "emulator/host/card.h"
 
 namespace peakbench::emulator {
 namespace {

@@ -14,7 +14,6 @@
 #include "core/ledger_json.h"
 #include "emulator/host/card_use.h"
 #include "emulator/host/device_memory.h"
-#include "emulator/host/process_details.h"
 
 namespace peakbench::emulator {
 namespace {
@@ -158,15 +157,8 @@ namespace {
 std::string gib(std::uint64_t bytes) { return gib_text(static_cast<std::int64_t>(bytes)); }
 
 const char* code_of(Tone tone) {
-  switch (tone) {
-    case Tone::good:
-      return "\x1b[32m";  // green
-    case Tone::bad:
-      return "\x1b[31m";  // red
-    case Tone::doubtful:
-      break;
-  }
-  return "\x1b[33m";  // yellow
+  constexpr const char* kCodes[] = {"\x1b[32m", "\x1b[31m", "\x1b[33m"};  // green, red, yellow
+  return kCodes[static_cast<std::size_t>(tone)];
 }
 
 // The sentence up to its colon: what it says, without the figures.

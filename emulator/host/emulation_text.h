@@ -16,6 +16,11 @@ namespace peakbench::emulator {
 // largest rows are shown. Empty without uses.
 std::string process_table(const std::vector<CardUse>& uses, int width);
 
+// Events of the processes: reads by the host, refusals, calls without a model. Identical ones of
+// several processes are printed once.
+std::string process_details(const std::vector<const Ledger*>& ledgers,
+                            const std::vector<CardUse>& uses);
+
 // What `peakbench emulate` prints when the program has ended: the summary line and the verdict; in
 // detail, tables and everything else that is known.
 

@@ -1,5 +1,3 @@
-#include "emulator/host/process_details.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "base/numbers.h"
 #include "core/ledger_json.h"
+#include "emulator/host/emulation_text.h"
 
 namespace peakbench::emulator {
 namespace {

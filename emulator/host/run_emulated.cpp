@@ -87,50 +87,42 @@ std::string not_tried(std::int64_t runs, std::int64_t needed) {
                      runs == 1 ? " does" : "s do", what, needed);
 }
 
-struct SecondGuessRequest {
-  const EmulatedCommand& command;
-  const EmulatedProgram& first;  // that ended well
-  std::int64_t runs = 0;         // further ones
-  std::chrono::seconds limit;    // of each; then it is ended
-  bool quiet = false;
-};
-
 // Runs a program again with other plausible values in place of unknown ones, and compares its
 // peaks. It runs without input, and what it prints is not shown. SIGINT, SIGQUIT, SIGTERM and
 // SIGHUP end it. Says on stderr what it does.
 class Guesses {
  public:
-  explicit Guesses(const SecondGuessRequest& request)
-      : request_(request), context_bytes_(request.first.card.facts.context_bytes) {}
+  Guesses(const EmulatedCommand& command, std::int64_t runs, std::chrono::seconds limit, bool quiet)
+      : command_(command), runs_(runs), limit_(limit), quiet_(quiet) {}
 
-  SecondGuess go() {
-    add(outcome_of(request_.first.ledgers, request_.first.card_peaks, context_bytes_));
-    alike_ = answered_alike(request_.first.ledgers);
-    needed_ = guesses_needed(request_.first.ledgers);
-    for (int run = 1; run <= request_.runs && guess_.problem.empty(); ++run) again(run);
+  // `first`: that ended well.
+  SecondGuess after(const EmulatedProgram& first) {
+    add(first.ledgers, first.card_peaks, first.card.facts.context_bytes);
+    for (int run = 1; run <= runs_ && guess_.problem.empty(); ++run)
+      again(run, first.card.facts.context_bytes);
     if (guess_.problem.empty() && all_alike_) guess_.problem = alike_;
-    if (guess_.problem.empty() && all_alike_) guess_.problem = not_tried(request_.runs, needed_);
+    if (guess_.problem.empty() && all_alike_) guess_.problem = not_tried(runs_, needed_);
     guess_.same = guess_.problem.empty() && guess_.runs > 1 && all_alike_;
     return std::move(guess_);
   }
 
  private:
-  void again(int run) {
-    if (!request_.quiet)
+  void again(int run, std::uint64_t context_bytes) {
+    if (!quiet_)
       std::fprintf(stderr, "peakbench: running it again with other values (%d of %lld)\n", run,
-                   static_cast<long long>(request_.runs));
+                   static_cast<long long>(runs_));
     const ProgramSignals signals;
     const LedgerFolder folder;
     const auto cancelled = [&] { return signals.noted() != 0; };
-    EmulatedCommand command = request_.command;
+    EmulatedCommand command = command_;
     command.values.guess = run;
     command.more_environment = nullptr;  // nothing of it is recorded
     try {
       const auto prepared = prepare(command, folder.path(), true, cancelled);
-      const auto end = prepared ? std::optional(run_unattended(command.command, *prepared,
-                                                               folder.path() / "printed.log",
-                                                               request_.limit, cancelled))
-                                : std::nullopt;
+      const auto end =
+          prepared ? std::optional(run_unattended(command.command, *prepared,
+                                                  folder.path() / "printed.log", limit_, cancelled))
+                   : std::nullopt;
       guess_.problem = problem_of(end);
     } catch (const ConfigError& error) {
       guess_.problem = error.what();
@@ -139,30 +131,34 @@ class Guesses {
     const auto owned = read_ledgers(folder.path());
     std::vector<const Ledger*> ledgers;
     for (const auto& ledger : owned) ledgers.push_back(ledger.get());
-    if (alike_.empty()) alike_ = answered_alike(ledgers);
-    needed_ = std::max(needed_, guesses_needed(ledgers));
-    add(outcome_of(ledgers, read_card_peaks(folder.path()), context_bytes_));
+    add(ledgers, read_card_peaks(folder.path()), context_bytes);
   }
 
   std::string problem_of(const std::optional<process::ProcessEnd>& end) const {
     if (!end || end->stopped == process::Stop::kInterrupt) return "it was interrupted";
     if (!end->start_error.empty()) return end->start_error;
     if (end->stopped == process::Stop::kTimeout)
-      return fmt::format("it was ended after {} s", request_.limit.count());
+      return fmt::format("it was ended after {} s", limit_.count());
     if (end->signal != 0) return fmt::format("it ended with signal {}", end->signal);
     if (end->exit_code != 0) return fmt::format("it ended with exit code {}", end->exit_code);
     return "";
   }
 
-  void add(const Outcome& outcome) {
+  void add(const std::vector<const Ledger*>& ledgers, const std::vector<SharedPeak>& card_peaks,
+           std::uint64_t context_bytes) {
+    if (alike_.empty()) alike_ = answered_alike(ledgers);
+    needed_ = std::max(needed_, guesses_needed(ledgers));
+    const Outcome outcome = outcome_of(ledgers, card_peaks, context_bytes);
     ++guess_.runs;
     guess_.peak_bytes.push_back(outcome.peak_bytes);
     if (guess_.runs == 1) first_ = outcome.peaks;
     all_alike_ &= outcome.peaks == first_;
   }
 
-  const SecondGuessRequest& request_;
-  std::uint64_t context_bytes_;
+  const EmulatedCommand& command_;
+  std::int64_t runs_;           // further ones
+  std::chrono::seconds limit_;  // of each; then it is ended
+  bool quiet_;
   SecondGuess guess_;
   Peaks first_;
   bool all_alike_ = true;
@@ -174,15 +170,6 @@ namespace fs = std::filesystem;
 
 constexpr int kCannotWrite = 2;
 
-bool is_running(std::int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
-  // "4711 (python3) S 1 ...": the name may hold anything.
-  const auto name_end = text.rfind(") ");
-  return name_end != std::string::npos && text[name_end + 2] != 'Z' && text[name_end + 2] != 'X';
-}
-
 // The ranks that a program started may still be on their way out when it has ended itself.
 std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder, bool quiet) {
   using namespace std::chrono_literals;
@@ -190,7 +177,7 @@ std::vector<std::unique_ptr<Ledger>> read_ledgers_at_end(const fs::path& folder,
   for (bool told = false;; std::this_thread::sleep_for(20ms)) {
     auto ledgers = read_ledgers(folder);
     const auto left = std::ranges::find_if(
-        ledgers, [](const auto& one) { return !one->finished && is_running(one->pid); });
+        ledgers, [](const auto& one) { return !one->finished && start_of(one->pid) != 0; });
     const auto waited = std::chrono::steady_clock::now() - began;
     if (left == ledgers.end() || waited > 5s) return ledgers;
     if (!told && !quiet && waited > 1s) {
@@ -306,12 +293,8 @@ int run_emulated(const EmulateRequest& request) {
   for (const auto& ledger : owned) program.ledgers.push_back(ledger.get());
   auto asked = verdict_request(program, request.values.assume);
   if (request.second_guesses > 0 && status == 0 && rests_on_unknown_values(program.ledgers))
-    asked.second_guess = Guesses({.command = request,
-                                  .first = program,
-                                  .runs = request.second_guesses,
-                                  .limit = limit_after(took),
-                                  .quiet = quiet})
-                             .go();
+    asked.second_guess =
+        Guesses(request, request.second_guesses, limit_after(took), quiet).after(program);
   program.verdict = judge(program.ledgers, asked);
   const Answer answer = answer_of(program);
   std::fputs(emulation_text(program, answer, request.look).c_str(), stderr);

@@ -83,15 +83,10 @@ std::vector<std::string> timing_conditions(const Ledger& ledger) {
 namespace {
 
 const char* when_done(Streams streams) {
-  switch (streams) {
-    case Streams::at_once:
-      return "handed out again at once";
-    case Streams::soon:
-      return "handed out again when the allocator asked for a second time";
-    case Streams::late:
-      return "held until the host waited";
-  }
-  return "";
+  constexpr const char* kTexts[] = {"handed out again at once",
+                                    "handed out again when the allocator asked for a second time",
+                                    "held until the host waited"};
+  return kTexts[static_cast<std::size_t>(streams)];
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "emulator/host/card_file.h"
+#include "emulator/host/card.h"
 #include "readers/readers.h"
 
 namespace peakbench::hostile {
