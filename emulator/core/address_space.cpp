@@ -105,13 +105,17 @@ bool overlaps_a_range(State& s, std::uint64_t base, std::uint64_t bytes) {
   return find_range(s, reinterpret_cast<void*>(base)) != s.memory.ranges.end();
 }
 
+PhysicalMemory* find_memory(State& s, std::uint64_t handle) {
+  const auto found = s.memory.physical.find(handle);
+  return found == s.memory.physical.end() ? nullptr : &found->second;
+}
+
 // Nobody holds it and nothing maps it: the card has it back.
 void drop_if_unused(State& s, std::uint64_t handle) {
-  auto found = s.memory.physical.find(handle);
-  const PhysicalMemory& memory = found->second;
+  const PhysicalMemory& memory = *find_memory(s, handle);
   if (memory.holders > 0 || memory.mappings > 0) return;
   discharge(s, memory.device, Charge::virtual_memory, memory.bytes);
-  s.memory.physical.erase(found);
+  s.memory.physical.erase(handle);
 }
 
 bool take_memory(int device, std::uint64_t bytes, std::uint64_t* handle) {
@@ -155,50 +159,44 @@ MemoryResult create_memory(int device, std::uint64_t bytes, std::uint64_t* handl
 
 MemoryResult retain_memory(std::uint64_t handle) {
   auto [s, lock] = LockedState{};
-  auto found = s.memory.physical.find(handle);
-  if (found == s.memory.physical.end()) return MemoryResult::invalid_value;
-  ++found->second.holders;
+  PhysicalMemory* memory = find_memory(s, handle);
+  if (!memory) return MemoryResult::invalid_value;
+  ++memory->holders;
   return MemoryResult::ok;
 }
 
 MemoryResult release_memory(std::uint64_t handle) {
   auto [s, lock] = LockedState{};
-  auto found = s.memory.physical.find(handle);
-  if (found == s.memory.physical.end() || found->second.holders == 0)
-    return MemoryResult::invalid_value;
-  --found->second.holders;
+  PhysicalMemory* memory = find_memory(s, handle);
+  if (!memory || memory->holders == 0) return MemoryResult::invalid_value;
+  --memory->holders;
   drop_if_unused(s, handle);
   return MemoryResult::ok;
 }
 
 MemoryResult memory_of_handle(std::uint64_t handle, int* device, std::uint64_t* bytes) {
   auto [s, lock] = LockedState{};
-  auto found = s.memory.physical.find(handle);
-  if (found == s.memory.physical.end()) return MemoryResult::invalid_value;
-  *device = found->second.device;
-  *bytes = found->second.bytes;
+  const PhysicalMemory* memory = find_memory(s, handle);
+  if (!memory) return MemoryResult::invalid_value;
+  *device = memory->device;
+  *bytes = memory->bytes;
   return MemoryResult::ok;
 }
 
 MemoryResult map_memory(std::uint64_t base, std::uint64_t bytes, std::uint64_t offset,
                         std::uint64_t handle) {
   auto [s, lock] = LockedState{};
-  auto found = s.memory.physical.find(handle);
-  if (found == s.memory.physical.end() || !bytes || base % kPage || bytes % kPage ||
-      offset % kPage) {
+  PhysicalMemory* memory = find_memory(s, handle);
+  if (!memory || !bytes || base % kPage || bytes % kPage || offset % kPage ||
+      offset > memory->bytes || bytes > memory->bytes - offset ||
+      !in_a_reservation(s, base, bytes) || overlaps_a_range(s, base, bytes))
     return MemoryResult::invalid_value;
-  }
-  PhysicalMemory& memory = found->second;
-  if (offset > memory.bytes || bytes > memory.bytes - offset || !in_a_reservation(s, base, bytes) ||
-      overlaps_a_range(s, base, bytes)) {
-    return MemoryResult::invalid_value;
-  }
-  Range range{MemoryKind::mapping, memory.device, bytes, handle, ++s.memory.next_ordinal};
+  Range range{MemoryKind::mapping, memory->device, bytes, handle, ++s.memory.next_ordinal};
   // The bytes belong to the mapping: memory that is mapped twice does not show at one place what
   // was put at the other.
   if (bytes <= kKeptBytes && open_pages(base, bytes)) range.kept = std::make_unique<KeptBytes>();
   s.memory.ranges.insert_or_assign(base, std::move(range));
-  ++memory.mappings;
+  ++memory->mappings;
   return MemoryResult::ok;
 }
 
@@ -217,7 +215,7 @@ MemoryResult unmap_memory(std::uint64_t base, std::uint64_t bytes) {
   for (auto range = first; range != past; ++range) {
     if (range->second.kept) close_pages(range->first, range->second.bytes);
     const auto handle = range->second.handle;
-    --s.memory.physical.find(handle)->second.mappings;
+    --find_memory(s, handle)->mappings;
     drop_if_unused(s, handle);
   }
   ranges.erase(first, past);

@@ -270,24 +270,19 @@ MemoryResult fill_bytes(void* to, std::uint32_t value, unsigned element_bytes,
   return fits == Fit::whole ? MemoryResult::ok : misfit("a fill", fits);
 }
 
-bool is_on_device(const void* address) {
-  const auto kind = find_place(address).kind;
-  return kind == MemoryKind::device || kind == MemoryKind::mapping;
-}
-
 bool is_left_to_replay(const CopyCall& call, const void* to) {
   if (!capture_of(call.stream)) return false;
-  if (!is_on_device(to)) enter(Fact::captured_copy);
+  if (!find_place(to).is_on_device()) enter(Fact::captured_copy);
   return true;
 }
 
 // Whether values have to follow a write there.
 bool is_programs_own(const CopyCall& call, const void* to) {
-  return !is_pytorchs(call.code) && is_on_device(to);
+  return !is_pytorchs(call.code) && find_place(to).is_on_device();
 }
 
 void follow_copy(void* to, const void* from, std::uint64_t bytes) {
-  if (is_on_device(from)) return follow_move(to, from, bytes);
+  if (find_place(from).is_on_device()) return follow_move(to, from, bytes);
   follow_bytes(to, bytes, [&] { return std::string(static_cast<const char*>(from), bytes); });
 }
 

@@ -132,14 +132,14 @@ void complete(char* const* environment, char** out, char* text) {
   *out = nullptr;
 }
 
-// Calls it with what the child's environment has to be.
-template <typename Call>
-int with_card(char* const* environment, Call call) {
-  if (is_left_alone(environment)) return call(environment);
+// Calls it with what the child's environment has to be, behind the other arguments.
+template <typename Function, typename... Others>
+int with_card(char* const* environment, Function real, Others... others) {
+  if (is_left_alone(environment)) return real(others..., environment);
   const Room room = room_for(environment);
   auto** const out = static_cast<char**>(alloca(room.pointers * sizeof(char*)));
   complete(environment, out, static_cast<char*>(alloca(room.bytes)));
-  return call(out);
+  return real(others..., out);
 }
 
 // Looked up beforehand: the loader takes a lock.
@@ -164,16 +164,13 @@ std::size_t count_of(va_list arguments) {
 extern "C" {
 
 int execve(const char* path, char* const* arguments, char* const* environment) {
-  return with_card(environment,
-                   [&](char* const* all) { return real_execve(path, arguments, all); });
+  return with_card(environment, real_execve, path, arguments);
 }
 int execvpe(const char* file, char* const* arguments, char* const* environment) {
-  return with_card(environment,
-                   [&](char* const* all) { return real_execvpe(file, arguments, all); });
+  return with_card(environment, real_execvpe, file, arguments);
 }
 int fexecve(int file, char* const* arguments, char* const* environment) {
-  return with_card(environment,
-                   [&](char* const* all) { return real_fexecve(file, arguments, all); });
+  return with_card(environment, real_fexecve, file, arguments);
 }
 // These take the process's own, of which the program may have deleted something.
 int execv(const char* path, char* const* arguments) { return execve(path, arguments, environ); }
@@ -182,16 +179,12 @@ int execvp(const char* file, char* const* arguments) { return execvpe(file, argu
 int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const* arguments,
                 char* const* environment) {
-  return with_card(environment, [&](char* const* all) {
-    return real_posix_spawn(pid, path, actions, attributes, arguments, all);
-  });
+  return with_card(environment, real_posix_spawn, pid, path, actions, attributes, arguments);
 }
 int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const* arguments,
                  char* const* environment) {
-  return with_card(environment, [&](char* const* all) {
-    return real_posix_spawnp(pid, file, actions, attributes, arguments, all);
-  });
+  return with_card(environment, real_posix_spawnp, pid, file, actions, attributes, arguments);
 }
 
 // The same with the arguments one by one; execle's environment comes behind them.

@@ -66,6 +66,10 @@ struct MemoryPlace {
   std::uint64_t bytes;
   std::uint64_t handle;   // of a mapping
   std::uint64_t ordinal;  // unique in the process
+
+  bool is_on_device() const { return kind == MemoryKind::device || kind == MemoryKind::mapping; }
+  // Page-locked memory of the host.
+  bool is_locked() const { return kind == MemoryKind::pinned || kind == MemoryKind::registered; }
 };
 
 PEAKBENCH_EMULATOR_API MemoryResult allocate_device(int device, std::uint64_t bytes, void** out);

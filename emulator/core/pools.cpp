@@ -255,14 +255,10 @@ PoolFigures pool_figures(std::uint64_t id) {
   return pool ? pool->figures : PoolFigures{};
 }
 
-void reset_peak_reserved(std::uint64_t id) {
+void reset_peak(std::uint64_t id, std::uint64_t PoolFigures::*peak,
+                std::uint64_t PoolFigures::*current) {
   auto [s, lock] = LockedState{};
-  if (Pool* pool = find_pool(s, id)) pool->figures.peak_reserved = pool->figures.reserved;
-}
-
-void reset_peak_used(std::uint64_t id) {
-  auto [s, lock] = LockedState{};
-  if (Pool* pool = find_pool(s, id)) pool->figures.peak_used = pool->figures.used;
+  if (Pool* pool = find_pool(s, id)) pool->figures.*peak = pool->figures.*current;
 }
 
 std::uint64_t release_threshold(std::uint64_t id) {

@@ -66,8 +66,9 @@ PEAKBENCH_EMULATOR_API MemoryResult allocate_from_pool(std::uint64_t pool, std::
                                                        void** out);
 // Of a pool that exists:
 PEAKBENCH_EMULATOR_API PoolFigures pool_figures(std::uint64_t pool);
-PEAKBENCH_EMULATOR_API void reset_peak_reserved(std::uint64_t pool);
-PEAKBENCH_EMULATOR_API void reset_peak_used(std::uint64_t pool);
+// Makes a peak what is current.
+PEAKBENCH_EMULATOR_API void reset_peak(std::uint64_t pool, std::uint64_t PoolFigures::*peak,
+                                       std::uint64_t PoolFigures::*current);
 PEAKBENCH_EMULATOR_API std::uint64_t release_threshold(std::uint64_t pool);
 PEAKBENCH_EMULATOR_API void set_release_threshold(std::uint64_t pool, std::uint64_t bytes);
 // Gives memory back to the device until no more than this is reserved, as far as it is not in use.

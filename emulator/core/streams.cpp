@@ -147,21 +147,17 @@ void count_in_capture(std::uint64_t stream) {
   ++s.queues.captures[found->second.capture].launches;
 }
 
-void count_kernel() {
-  std::atomic_ref(ledger().kernel_launches).fetch_add(1, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 void count_launch(std::uint64_t stream, PeakbenchWork work, const void* caller) {
-  count_kernel();
+  add_one(ledger().kernel_launches);
   tell_of_work(work, caller);
   count_in_capture(stream);
 }
 
 void count_launch(std::uint64_t stream, PeakbenchWork work, const void* caller,
                   const std::vector<std::uint64_t>& words) {
-  count_kernel();
+  add_one(ledger().kernel_launches);
   tell_of_work(work, caller, words);
   count_in_capture(stream);
 }

@@ -218,8 +218,8 @@ extern "C" void peakbench_emulator_decided(int kind, std::uint64_t bytes) {
 }
 
 extern "C" void peakbench_emulator_made_up_unbounded(void) {
-  std::atomic_ref(peakbench::emulator::ledger().unbounded_integers)
-      .fetch_add(1, std::memory_order_relaxed);
+  using namespace peakbench::emulator;
+  add_one(ledger().unbounded_integers);
 }
 
 extern "C" void peakbench_emulator_read_unbounded(void) {
@@ -237,15 +237,12 @@ extern "C" std::uint64_t peakbench_emulator_reads_here(void) {
 
 extern "C" void peakbench_emulator_written(std::uint64_t base) {
   using namespace peakbench::emulator;
-  const auto kind = find_place(reinterpret_cast<const void*>(base)).kind;
-  if (kind == MemoryKind::pinned || kind == MemoryKind::registered) enter(Fact::pinned_written);
+  if (find_place(reinterpret_cast<const void*>(base)).is_locked()) enter(Fact::pinned_written);
 }
 
 extern "C" PeakbenchIssued peakbench_emulator_in_flight(std::uint64_t stream, const void* to) {
   using namespace peakbench::emulator;
-  const auto kind = find_place(to).kind;
-  const bool locked = kind == MemoryKind::pinned || kind == MemoryKind::registered;
-  return locked ? issued_now(stream) : PeakbenchIssued{};
+  return find_place(to).is_locked() ? issued_now(stream) : PeakbenchIssued{};
 }
 
 extern "C" int peakbench_emulator_is_done(PeakbenchIssued issued) {

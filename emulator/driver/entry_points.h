@@ -10,15 +10,9 @@ namespace peakbench::emulator::driver {
 
 template <typename Work>
 CUresult entry(Work&& work) {
-  switch (machine_state()) {
-    case MachineState::ready:
-      return work();
-    case MachineState::no_card:
-      return CUDA_ERROR_NO_DEVICE;
-    case MachineState::forked:
-      break;
-  }
-  return CUDA_ERROR_NOT_INITIALIZED;
+  const auto state = machine_state();
+  if (state == MachineState::ready) return work();
+  return state == MachineState::no_card ? CUDA_ERROR_NO_DEVICE : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 // Answers through a pointer, which must not be null.

@@ -28,11 +28,6 @@ CUresult put(void* out, Value value) {
   return CUDA_SUCCESS;
 }
 
-CUmemorytype type_of(MemoryKind kind) {
-  return kind == MemoryKind::pinned || kind == MemoryKind::registered ? CU_MEMORYTYPE_HOST
-                                                                      : CU_MEMORYTYPE_DEVICE;
-}
-
 }  // namespace
 
 PEAKBENCH_ENTRY CUresult cuMemAlloc(CUdeviceptr* out, size_t bytes) {
@@ -128,7 +123,7 @@ PEAKBENCH_ENTRY CUresult cuPointerGetAttribute(void* out, CUpointer_attribute wh
       case CU_POINTER_ATTRIBUTE_CONTEXT:
         return put(out, static_cast<CUcontext>(nullptr));
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        return put(out, type_of(place.kind));
+        return put(out, place.is_locked() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         return put(out, pointer);

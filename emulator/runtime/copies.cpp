@@ -86,9 +86,7 @@ namespace {
 
 // The host waits for a copy to memory of its own that is not page-locked.
 bool waits(const void* to, cudaMemcpyKind kind) {
-  if (kind != cudaMemcpyDeviceToHost) return false;
-  const auto memory = find_place(to).kind;
-  return memory != MemoryKind::pinned && memory != MemoryKind::registered;
+  return kind == cudaMemcpyDeviceToHost && !find_place(to).is_locked();
 }
 
 // A variable of device code is memory of the host here.
@@ -98,16 +96,12 @@ DeviceEnds ends_of(cudaMemcpyKind kind, const void* to, const void* from) {
   return {onto && !is_symbol(to), off && !is_symbol(from)};
 }
 
-bool is_on_device(const void* address) {
-  const auto kind = find_place(address).kind;
-  return kind == MemoryKind::device || kind == MemoryKind::mapping;
-}
-
 cudaError_t copy(const CopyCall& call, void* to, const void* from, size_t bytes,
                  cudaMemcpyKind kind, bool waiting) {
   const auto work = [&] {
     const auto error = error_of(asked_copy(call, to, from, bytes, ends_of(kind, to, from)));
-    if (waiting && error == cudaSuccess && !(is_on_device(to) && is_on_device(from)))
+    if (waiting && error == cudaSuccess &&
+        !(find_place(to).is_on_device() && find_place(from).is_on_device()))
       told_of_stream(call.stream);
     return error;
   };
@@ -139,30 +133,27 @@ cudaError_t fill_2d(const CopyCall& call, void* to, size_t pitch, int value, siz
   });
 }
 
-bool in_symbol(const void* symbol, size_t bytes, size_t offset) {
-  const auto size = symbol_bytes(symbol);
-  if (offset <= size && bytes <= size - offset) return true;
-  enter(Fact::symbol_past_end);
-  return false;
+// Calls `copy` with where so many bytes lie in the symbol.
+template <typename Copy>
+cudaError_t with_symbol(const void* symbol, size_t bytes, size_t offset, Copy&& copy) {
+  return entry([&] {
+    auto* const base = static_cast<char*>(symbol_address(symbol));
+    if (!base) return cudaErrorInvalidSymbol;
+    const auto size = symbol_bytes(symbol);
+    if (offset <= size && bytes <= size - offset) return error_of(copy(base + offset));
+    enter(Fact::symbol_past_end);
+    return cudaErrorInvalidValue;
+  });
 }
 
 cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset) {
-  return entry([&] {
-    void* base = symbol_address(symbol);
-    if (!base) return cudaErrorInvalidSymbol;
-    if (!in_symbol(symbol, bytes, offset)) return cudaErrorInvalidValue;
-    return error_of(copy_bytes(static_cast<char*>(base) + offset, from, bytes));
-  });
+  return with_symbol(symbol, bytes, offset, [&](char* to) { return copy_bytes(to, from, bytes); });
 }
 
 cudaError_t copy_from_symbol(const CopyCall& call, void* to, const void* symbol, size_t bytes,
                              size_t offset) {
-  return entry([&] {
-    void* base = symbol_address(symbol);
-    if (!base) return cudaErrorInvalidSymbol;
-    if (!in_symbol(symbol, bytes, offset)) return cudaErrorInvalidValue;
-    return error_of(asked_copy(call, to, static_cast<char*>(base) + offset, bytes));
-  });
+  return with_symbol(symbol, bytes, offset,
+                     [&](char* from) { return asked_copy(call, to, from, bytes); });
 }
 
 }  // namespace

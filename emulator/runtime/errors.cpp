@@ -46,24 +46,18 @@ constexpr ErrorText kErrors[] = {
     {NAMED(cudaErrorUnknown), "unknown error"},
 };
 
-const ErrorText* find(cudaError_t error) {
-  for (const ErrorText& known : kErrors) {
-    if (known.error == error) return &known;
-  }
-  return nullptr;
+ErrorText text_of(cudaError_t error) {
+  for (const ErrorText& known : kErrors)
+    if (known.error == error) return known;
+  return {error, "unrecognized error code", "unrecognized error code"};
 }
 
 }  // namespace
 
 cudaError_t ready() {
-  switch (machine_state()) {
-    case MachineState::ready:
-      break;
-    case MachineState::no_card:
-      return cudaErrorNoDevice;
-    case MachineState::forked:
-      return cudaErrorInitializationError;
-  }
+  const auto state = machine_state();
+  if (state == MachineState::no_card) return cudaErrorNoDevice;
+  if (state == MachineState::forked) return cudaErrorInitializationError;
   // Any driver of a CUDA release runs programs of all its minor versions.
   return driver_cuda_version() / 1000 < PEAKBENCH_CUDA_MAJOR ? cudaErrorInsufficientDriver
                                                              : cudaSuccess;
@@ -89,12 +83,6 @@ PEAKBENCH_ENTRY cudaError_t cudaGetLastError() {
 
 PEAKBENCH_ENTRY cudaError_t cudaPeekAtLastError() { return last_error; }
 
-PEAKBENCH_ENTRY const char* cudaGetErrorString(cudaError_t error) {
-  const ErrorText* known = find(error);
-  return known ? known->text : "unrecognized error code";
-}
+PEAKBENCH_ENTRY const char* cudaGetErrorString(cudaError_t error) { return text_of(error).text; }
 
-PEAKBENCH_ENTRY const char* cudaGetErrorName(cudaError_t error) {
-  const ErrorText* known = find(error);
-  return known ? known->name : "unrecognized error code";
-}
+PEAKBENCH_ENTRY const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }

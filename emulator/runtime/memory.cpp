@@ -22,9 +22,11 @@ cudaError_t device_memory(void** out, std::uint64_t bytes) {
 }
 
 cudaError_t pinned_memory(void** out, std::uint64_t bytes) {
-  if (!out) return cudaErrorInvalidValue;
-  *out = nullptr;
-  return bytes ? error_of(allocate_pinned(bytes, out)) : cudaSuccess;
+  return entry([&] {
+    if (!out) return cudaErrorInvalidValue;
+    *out = nullptr;
+    return bytes ? error_of(allocate_pinned(bytes, out)) : cudaSuccess;
+  });
 }
 
 // CUDA 12's end where CUDA 13's have room for more.
@@ -32,21 +34,10 @@ constexpr std::size_t kPointerAttributesBytes = PEAKBENCH_CUDA_MAJOR == 12
                                                     ? offsetof(cudaPointerAttributes, reserved)
                                                     : sizeof(cudaPointerAttributes);
 
-cudaMemoryType type_of(MemoryKind kind) {
-  switch (kind) {
-    case MemoryKind::device:
-    case MemoryKind::mapping:
-      return cudaMemoryTypeDevice;
-    case MemoryKind::managed:
-      return cudaMemoryTypeManaged;
-    case MemoryKind::pinned:
-    case MemoryKind::registered:
-      return cudaMemoryTypeHost;
-    case MemoryKind::reservation:
-    case MemoryKind::unknown:
-      break;
-  }
-  return cudaMemoryTypeUnregistered;
+cudaMemoryType type_of(const MemoryPlace& place) {
+  if (place.is_on_device()) return cudaMemoryTypeDevice;
+  if (place.is_locked()) return cudaMemoryTypeHost;
+  return place.kind == MemoryKind::managed ? cudaMemoryTypeManaged : cudaMemoryTypeUnregistered;
 }
 
 }  // namespace
@@ -92,11 +83,11 @@ PEAKBENCH_ENTRY cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_byt
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaHostAlloc(void** out, size_t bytes, unsigned) {
-  return entry([&] { return pinned_memory(out, bytes); });
+  return pinned_memory(out, bytes);
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaMallocHost(void** out, size_t bytes) {
-  return entry([&] { return pinned_memory(out, bytes); });
+  return pinned_memory(out, bytes);
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaFreeHost(void* base) {
@@ -120,7 +111,7 @@ PEAKBENCH_ENTRY cudaError_t cudaHostUnregister(void* base) {
 
 PEAKBENCH_ENTRY cudaError_t cudaHostGetDevicePointer(void** out, void* host, unsigned) {
   return entry([&] {
-    if (type_of(find_place(host).kind) != cudaMemoryTypeHost) return cudaErrorInvalidValue;
+    if (!find_place(host).is_locked()) return cudaErrorInvalidValue;
     *out = host;
     return cudaSuccess;
   });
@@ -128,7 +119,7 @@ PEAKBENCH_ENTRY cudaError_t cudaHostGetDevicePointer(void** out, void* host, uns
 
 PEAKBENCH_ENTRY cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
   return entry([&] {
-    if (type_of(find_place(host).kind) != cudaMemoryTypeHost) return cudaErrorInvalidValue;
+    if (!find_place(host).is_locked()) return cudaErrorInvalidValue;
     *flags = cudaHostAllocMapped;
     return cudaSuccess;
   });
@@ -140,7 +131,7 @@ PEAKBENCH_ENTRY cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out,
     if (!out) return cudaErrorInvalidValue;
     const MemoryPlace place = find_place(address);
     std::memset(out, 0, kPointerAttributesBytes);
-    out->type = type_of(place.kind);
+    out->type = type_of(place);
     out->device = place.kind == MemoryKind::unknown ? -2 : std::max(place.device, 0);
     void* at = const_cast<void*>(address);
     if (out->type != cudaMemoryTypeUnregistered) out->devicePointer = at;

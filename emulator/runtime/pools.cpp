@@ -31,13 +31,6 @@ cudaError_t put(void* out, Value value) {
   return cudaSuccess;
 }
 
-// Peaks can be set to zero alone, which makes them what is current.
-cudaError_t reset(const void* value, void (*peak)(std::uint64_t), std::uint64_t pool) {
-  if (*static_cast<const std::uint64_t*>(value) != 0) return cudaErrorInvalidValue;
-  peak(pool);
-  return cudaSuccess;
-}
-
 }  // namespace
 
 PEAKBENCH_ENTRY cudaError_t cudaMallocAsync(void** out, size_t bytes, cudaStream_t stream) {
@@ -120,13 +113,17 @@ PEAKBENCH_ENTRY cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemP
 PEAKBENCH_ENTRY cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute,
                                                     void* value) {
   return with_pool(pool, [&] {
+    const auto given = [&] { return *static_cast<const std::uint64_t*>(value); };
+    const bool is_used = attribute == cudaMemPoolAttrUsedMemHigh;
     switch (attribute) {
       case cudaMemPoolAttrReservedMemHigh:
-        return reset(value, reset_peak_reserved, number(pool));
-      case cudaMemPoolAttrUsedMemHigh:
-        return reset(value, reset_peak_used, number(pool));
+      case cudaMemPoolAttrUsedMemHigh:  // they can be set to zero alone: to what is current
+        if (given() != 0) return cudaErrorInvalidValue;
+        reset_peak(number(pool), is_used ? &PoolFigures::peak_used : &PoolFigures::peak_reserved,
+                   is_used ? &PoolFigures::used : &PoolFigures::reserved);
+        return cudaSuccess;
       case cudaMemPoolAttrReleaseThreshold:
-        set_release_threshold(number(pool), *static_cast<const std::uint64_t*>(value));
+        set_release_threshold(number(pool), given());
         return cudaSuccess;
       case cudaMemPoolReuseFollowEventDependencies:
       case cudaMemPoolReuseAllowOpportunistic:
