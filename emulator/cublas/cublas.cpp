@@ -33,24 +33,18 @@ PEAKBENCH_ENTRY int cublasCreate_v2(void** out) {
 
 PEAKBENCH_ENTRY int cublasDestroy_v2(void* handle) { return handles().destroy(handle); }
 
-PEAKBENCH_ENTRY int cublasSetMathMode(void* handle, int mode) {
-  return handles().with(handle, [&](Handle& known) { known.math_mode = mode; });
-}
-PEAKBENCH_ENTRY int cublasGetMathMode(void* handle, int* mode) {
-  return handles().with(handle, [&](Handle& known) { *mode = known.math_mode; });
-}
-PEAKBENCH_ENTRY int cublasSetPointerMode_v2(void* handle, int mode) {
-  return handles().with(handle, [&](Handle& known) { known.pointer_mode = mode; });
-}
-PEAKBENCH_ENTRY int cublasGetPointerMode_v2(void* handle, int* mode) {
-  return handles().with(handle, [&](Handle& known) { *mode = known.pointer_mode; });
-}
-PEAKBENCH_ENTRY int cublasSetStream_v2(void* handle, void* stream) {
-  return handles().with(handle, [&](Handle& known) { known.stream = stream; });
-}
-PEAKBENCH_ENTRY int cublasGetStream_v2(void* handle, void** stream) {
-  return handles().with(handle, [&](Handle& known) { *stream = known.stream; });
-}
+#define SETTING(function, Type, member)                                          \
+  PEAKBENCH_ENTRY int cublasSet##function(void* handle, Type value) {            \
+    return handles().with(handle, [&](Handle& known) { known.member = value; }); \
+  }                                                                              \
+  PEAKBENCH_ENTRY int cublasGet##function(void* handle, Type* out) {             \
+    return handles().with(handle, [&](Handle& known) { *out = known.member; });  \
+  }
+SETTING(MathMode, int, math_mode)
+SETTING(PointerMode_v2, int, pointer_mode)
+SETTING(Stream_v2, void*, stream)
+#undef SETTING
+
 PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void* workspace, std::size_t) {
   const int status = handles().with(handle, [](Handle&) {});
   if (status == kSuccess) tell_of_workspace(workspace, "cuBLAS");

@@ -107,8 +107,6 @@ PEAKBENCH_ENTRY int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, 
 
 namespace {
 
-int none(std::int64_t* count) { return give(count, std::int64_t{0}); }
-
 template <typename Value>
 int one(std::int64_t requested, std::int64_t* count, void* out, Value value) {
   if (count) *count = 1;
@@ -128,9 +126,6 @@ std::optional<std::int64_t> workspace_of(void* descriptor) {
   if (found != known.end()) return found->second;
   return known[graph] = attention_workspace(*graph);
 }
-
-// The caller brings the descriptors that would be filled in: there is one.
-int fill_in(std::int64_t* count) { return give(count, std::int64_t{1}); }
 
 }  // namespace
 
@@ -162,10 +157,10 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
       // look the same and be computed in other types.
       if (out && requested > 0 && lies_in(__builtin_return_address(0), "libtorch_cuda.so"))
         give_graph(descriptor, *static_cast<void**>(out));
-      return fill_in(count);
+      [[fallthrough]];
     case kConfigEngine:
-    case kPlanConfig:
-      return fill_in(count);
+    case kPlanConfig:  // the caller brings the descriptors that would be filled in: there is one
+      return give(count, std::int64_t{1});
     case kGraphEngineCount:
       return one<std::int64_t>(requested, count, out, 1);
     case kEngineIndex:
@@ -180,7 +175,7 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
     case kEngineKnobs:
     case kEngineNumericalNotes:
     case kEngineBehaviorNotes:
-      return none(count);
+      return give(count, std::int64_t{0});
     default:
       break;
   }

@@ -221,7 +221,13 @@ bool Communicator::has(int rank, bool sent, std::uint64_t sequence) {
   return known.size() >= sequence;
 }
 
-bool Communicator::read_posted(int rank, std::uint64_t at, Posted& out) {
+bool Communicator::read_posted(int rank, std::vector<std::uint64_t> Calls::*list,
+                               std::uint64_t sequence, Posted& out) {
+  std::uint64_t at;
+  {
+    const std::lock_guard lock(mutex_);
+    at = (calls_[static_cast<std::size_t>(rank)].*list)[sequence - 1];
+  }
   if (!board_->read(rank, at, &out.record, sizeof out.record)) return false;
   out.bytes.resize(out.record.sent);
   return board_->read(rank, at + sizeof out.record, out.bytes.data(), out.record.sent);
@@ -273,12 +279,7 @@ bool Communicator::posted_by(int rank, std::uint64_t sequence, Call expected, st
   if (!wait_until(
           rank, [&] { return has(rank, false, sequence); }, name_of(expected)))
     return false;
-  std::uint64_t at;
-  {
-    const std::lock_guard lock(mutex_);
-    at = calls_[static_cast<std::size_t>(rank)].collectives[sequence - 1];
-  }
-  if (!read_posted(rank, at, out)) return false;
+  if (!read_posted(rank, &Calls::collectives, sequence, out)) return false;
   if (out.record.call == static_cast<std::uint32_t>(expected) && out.record.bytes == about)
     return true;
   fail(kInvalidUsage, "rank " + std::to_string(rank) + " called " +
@@ -292,12 +293,7 @@ bool Communicator::sent_by(int rank, std::uint64_t sequence, std::uint64_t about
   if (!wait_until(
           rank, [&] { return has(rank, true, sequence); }, "ncclSend"))
     return false;
-  std::uint64_t at;
-  {
-    const std::lock_guard lock(mutex_);
-    at = calls_[static_cast<std::size_t>(rank)].sent_here[sequence - 1];
-  }
-  if (!read_posted(rank, at, out)) return false;
+  if (!read_posted(rank, &Calls::sent_here, sequence, out)) return false;
   if (out.record.bytes == about) return true;
   fail(kInvalidUsage, "rank " + std::to_string(rank) + " sends " +
                           std::to_string(out.record.bytes) + " bytes, this one receives " +

@@ -86,7 +86,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   bool parse(int rank);  // false when there was nothing new
   bool has(int rank, bool sent, std::uint64_t sequence);
-  bool read_posted(int rank, std::uint64_t at, Posted& out);
+  // The call of that number in one of the lists.
+  bool read_posted(int rank, std::vector<std::uint64_t> Calls::*list, std::uint64_t sequence,
+                   Posted& out);
   bool wait_until(int rank, const std::function<bool()>& ready, const char* what);
   // Why a rank will never call again; empty while it may.
   std::string why_gone(int rank);

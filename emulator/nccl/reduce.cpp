@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 namespace peakbench::emulator::nccl {
@@ -97,7 +98,7 @@ Type element(const char* from, std::uint64_t index) {
 }
 
 template <typename Type>
-bool reduce_as(const std::vector<const char*>& parts, std::uint64_t bytes, int reduction,
+void reduce_as(const std::vector<const char*>& parts, std::uint64_t bytes, int reduction,
                char* to) {
   for (std::uint64_t i = 0; i < bytes / sizeof(Type); ++i) {
     auto result = number(element<Type>(parts[0], i));
@@ -108,8 +109,14 @@ bool reduce_as(const std::vector<const char*>& parts, std::uint64_t bytes, int r
     store(result, &out);
     std::memcpy(to + i * sizeof out, &out, sizeof out);
   }
-  return true;
 }
+
+// By ncclDataType_t.
+constexpr decltype(&reduce_as<float>) kByType[] = {
+    reduce_as<std::int8_t>,   reduce_as<std::uint8_t>, reduce_as<std::int32_t>,
+    reduce_as<std::uint32_t>, reduce_as<std::int64_t>, reduce_as<std::uint64_t>,
+    reduce_as<Half>,          reduce_as<float>,        reduce_as<double>,
+    reduce_as<Bfloat>};
 
 }  // namespace
 
@@ -123,30 +130,9 @@ bool is_floating(int type) { return type >= 6; }
 bool reduce(const std::vector<const char*>& parts, std::uint64_t bytes, int type, int reduction,
             char* to) {
   if (reduction < kSum || reduction > kAverage) return false;
-  switch (type) {
-    case 0:
-      return reduce_as<std::int8_t>(parts, bytes, reduction, to);
-    case 1:
-      return reduce_as<std::uint8_t>(parts, bytes, reduction, to);
-    case 2:
-      return reduce_as<std::int32_t>(parts, bytes, reduction, to);
-    case 3:
-      return reduce_as<std::uint32_t>(parts, bytes, reduction, to);
-    case 4:
-      return reduce_as<std::int64_t>(parts, bytes, reduction, to);
-    case 5:
-      return reduce_as<std::uint64_t>(parts, bytes, reduction, to);
-    case 6:
-      return reduce_as<Half>(parts, bytes, reduction, to);
-    case 7:
-      return reduce_as<float>(parts, bytes, reduction, to);
-    case 8:
-      return reduce_as<double>(parts, bytes, reduction, to);
-    case 9:
-      return reduce_as<Bfloat>(parts, bytes, reduction, to);
-    default:
-      return false;
-  }
+  if (type < 0 || type >= static_cast<int>(std::size(kByType))) return false;
+  kByType[type](parts, bytes, reduction, to);
+  return true;
 }
 
 }  // namespace peakbench::emulator::nccl

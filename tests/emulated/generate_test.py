@@ -65,6 +65,15 @@ class GenerateTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("entry_points.txt:3", done.stderr)
 
+    def test_stubs_give_handles_and_ask_for_a_card(self):
+        library = {"soname": "libcudart.so.13", "node": "", "functions": ["cudaHandle", "cudaReady"]}
+        self.scan.write_text(json.dumps({"libraries": {"runtime": library}}))
+        rules, stubs = self.folder / "entry_points.txt", self.folder / "stubs.c"
+        rules.write_text("[handle] a reason\ncudaHandle\n[ready] another\ncudaReady\n")
+        done = self.generate("stubs", self.scan, "runtime", rules, stubs, self.folder / "exports.map")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("cudaHandle(long a0) { return peakbench_emulator_give_handle((void**)a0); }", stubs.read_text())
+        self.assertIn("cudaReady(void) { return peakbench_ready(); }", stubs.read_text())
 
     def test_lists_of_exports_are_kept_by_cuda(self):
         source, library, exports = self.folder / "vendor.c", self.folder / "vendor.so", self.folder / "exports.txt"
