@@ -33,16 +33,16 @@ PEAKBENCH_ENTRY int cublasCreate_v2(void** out) {
 
 PEAKBENCH_ENTRY int cublasDestroy_v2(void* handle) { return handles().destroy(handle); }
 
-#define SETTING(function, Type, member)                                          \
-  PEAKBENCH_ENTRY int cublasSet##function(void* handle, Type value) {            \
-    return handles().with(handle, [&](Handle& known) { known.member = value; }); \
-  }                                                                              \
-  PEAKBENCH_ENTRY int cublasGet##function(void* handle, Type* out) {             \
-    return handles().with(handle, [&](Handle& known) { *out = known.member; });  \
+#define SETTING(function, member)                                                         \
+  PEAKBENCH_ENTRY int cublasSet##function(void* handle, decltype(Handle::member) value) { \
+    return handles().with(handle, [&](Handle& known) { known.member = value; });          \
+  }                                                                                       \
+  PEAKBENCH_ENTRY int cublasGet##function(void* handle, decltype(Handle::member)* out) {  \
+    return handles().with(handle, [&](Handle& known) { *out = known.member; });           \
   }
-SETTING(MathMode, int, math_mode)
-SETTING(PointerMode_v2, int, pointer_mode)
-SETTING(Stream_v2, void*, stream)
+SETTING(MathMode, math_mode)
+SETTING(PointerMode_v2, pointer_mode)
+SETTING(Stream_v2, stream)
 #undef SETTING
 
 PEAKBENCH_ENTRY int cublasSetWorkspace_v2(void* handle, void* workspace, std::size_t) {
