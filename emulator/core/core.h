@@ -17,6 +17,10 @@
 #define PEAKBENCH_ALSO(name, entry) \
   PEAKBENCH_ENTRY __attribute__((alias(#entry))) decltype(entry) name
 
+// The code that called an entry point, and the stream that it named.
+#define PEAKBENCH_CALL(...) \
+  CopyCall { __builtin_return_address(0) __VA_OPT__(, number(__VA_ARGS__)) }
+
 namespace peakbench::emulator {
 
 inline std::uint64_t number(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }

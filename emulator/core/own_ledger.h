@@ -16,13 +16,11 @@ PEAKBENCH_EMULATOR_API Ledger& ledger();
 inline void add_one(std::uint64_t& counter) {
   std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }
-// `caller`: the code that launches it.
-PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream, PeakbenchWork work,
-                                         const void* caller);
-// Of a kernel whose arguments are known: `words` are all that could be addresses in them.
+// `caller`: the code that launches it. `words`: all that could be addresses in the kernel's
+// arguments; null where these are unknown.
 PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream, PeakbenchWork work,
                                          const void* caller,
-                                         const std::vector<std::uint64_t>& words);
+                                         const std::vector<std::uint64_t>* words = nullptr);
 PEAKBENCH_EMULATOR_API void count_graph_launch();
 // A library's call that would have made the device write memory.
 PEAKBENCH_EMULATOR_API void count_device_work();

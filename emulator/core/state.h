@@ -186,8 +186,8 @@ ReadKind ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& ans
 // Bytes of a device that PyTorch's allocator has allocated. False: unknown.
 bool allocated_now(int device, std::uint64_t& bytes);
 // Counts work that may have written anywhere, or work that was given these words.
-void tell_of_work(PeakbenchWork work, const void* caller);
-void tell_of_work(PeakbenchWork work, const void* caller, const std::vector<std::uint64_t>& words);
+void tell_of_work(PeakbenchWork work, const void* caller,
+                  const std::vector<std::uint64_t>* words = nullptr);
 // What is kept there is an earlier tensor's. With no lock held.
 void forget_kept_bytes(std::uint64_t base, std::uint64_t bytes);
 // A memory pool has handed it out. With no lock held.

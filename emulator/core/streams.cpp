@@ -149,14 +149,8 @@ void count_in_capture(std::uint64_t stream) {
 
 }  // namespace
 
-void count_launch(std::uint64_t stream, PeakbenchWork work, const void* caller) {
-  add_one(ledger().kernel_launches);
-  tell_of_work(work, caller);
-  count_in_capture(stream);
-}
-
 void count_launch(std::uint64_t stream, PeakbenchWork work, const void* caller,
-                  const std::vector<std::uint64_t>& words) {
+                  const std::vector<std::uint64_t>* words) {
   add_one(ledger().kernel_launches);
   tell_of_work(work, caller, words);
   count_in_capture(stream);

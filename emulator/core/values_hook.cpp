@@ -123,20 +123,11 @@ void tell_of_piece(std::uint64_t base, std::uint64_t bytes) {
   if (const auto listener = piece_listener.load(std::memory_order_acquire)) listener(base, bytes);
 }
 
-namespace {
-
-void tell(PeakbenchWork work, const void* caller, const std::uint64_t* words, int count) {
+void tell_of_work(PeakbenchWork work, const void* caller, const std::vector<std::uint64_t>* words) {
   state().device_work.fetch_add(1, std::memory_order_relaxed);
   if (const auto listener = work_listener.load(std::memory_order_acquire))
-    listener(words, count, work, caller);
-}
-
-}  // namespace
-
-void tell_of_work(PeakbenchWork work, const void* caller) { tell(work, caller, nullptr, -1); }
-
-void tell_of_work(PeakbenchWork work, const void* caller, const std::vector<std::uint64_t>& words) {
-  tell(work, caller, words.data(), static_cast<int>(words.size()));
+    listener(words ? words->data() : nullptr, words ? static_cast<int>(words->size()) : -1, work,
+             caller);
 }
 
 }  // namespace peakbench::emulator

@@ -79,17 +79,13 @@ PEAKBENCH_ENTRY CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes,
   });
 }
 
-// The code that called an entry point, and the stream that it named.
-#define CALL(...) \
-  CopyCall { __builtin_return_address(0) __VA_OPT__(, number(__VA_ARGS__)) }
-
 // Each in two forms: on the default stream, and on one that is named.
 #define COPY(function, To, From, ends)                                                        \
   PEAKBENCH_ENTRY CUresult function(To to, From from, size_t bytes) {                         \
-    return copy(CALL(), address(to), address(from), bytes, ends);                             \
+    return copy(PEAKBENCH_CALL(), address(to), address(from), bytes, ends);                   \
   }                                                                                           \
   PEAKBENCH_ENTRY CUresult function##Async(To to, From from, size_t bytes, CUstream stream) { \
-    return copy(CALL(stream), address(to), address(from), bytes, ends);                       \
+    return copy(PEAKBENCH_CALL(stream), address(to), address(from), bytes, ends);             \
   }
 COPY(cuMemcpyHtoD, CUdeviceptr, const void*, kOnto)
 COPY(cuMemcpyDtoH, void*, CUdeviceptr, kOff)
@@ -98,18 +94,18 @@ COPY(cuMemcpy, CUdeviceptr, CUdeviceptr, DeviceEnds{})
 
 #define FILL(function, Element)                                                         \
   PEAKBENCH_ENTRY CUresult function(CUdeviceptr to, Element value, size_t count) {      \
-    return fill(CALL(), to, value, sizeof value, count);                                \
+    return fill(PEAKBENCH_CALL(), to, value, sizeof value, count);                      \
   }                                                                                     \
   PEAKBENCH_ENTRY CUresult function##Async(CUdeviceptr to, Element value, size_t count, \
                                            CUstream stream) {                           \
-    return fill(CALL(stream), to, value, sizeof value, count);                          \
+    return fill(PEAKBENCH_CALL(stream), to, value, sizeof value, count);                \
   }
 FILL(cuMemsetD8, unsigned char)
 FILL(cuMemsetD16, unsigned short)
 FILL(cuMemsetD32, unsigned)
 PEAKBENCH_ENTRY CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr to, cuuint32_t value,
                                               unsigned) {
-  return fill(CALL(stream), to, value, 4, 1);
+  return fill(PEAKBENCH_CALL(stream), to, value, 4, 1);
 }
 
 PEAKBENCH_ENTRY CUresult cuPointerGetAttribute(void* out, CUpointer_attribute which,

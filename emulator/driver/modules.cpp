@@ -220,7 +220,7 @@ CUresult launched(CUfunction function, void* const* arguments, CUstream stream,
     }
     auto words = words_of(called->facts->parameters, arguments);
     add_tables(words);
-    count_launch(number(stream), kPeakbenchLoadedAtRunTime, caller, words);
+    count_launch(number(stream), kPeakbenchLoadedAtRunTime, caller, &words);
     return CUDA_SUCCESS;
   });
 }

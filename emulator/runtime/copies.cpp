@@ -158,34 +158,30 @@ cudaError_t copy_from_symbol(const CopyCall& call, void* to, const void* symbol,
 
 }  // namespace
 
-// The code that called an entry point, and the stream that it named.
-#define CALL(...) \
-  CopyCall { __builtin_return_address(0) __VA_OPT__(, number(__VA_ARGS__)) }
-
 PEAKBENCH_ENTRY cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes,
                                        cudaMemcpyKind kind) {
-  return copy(CALL(), to, from, bytes, kind, true);
+  return copy(PEAKBENCH_CALL(), to, from, bytes, kind, true);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
                                             cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy(CALL(stream), to, from, bytes, kind, waits(to, kind));
+  return copy(PEAKBENCH_CALL(stream), to, from, bytes, kind, waits(to, kind));
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
-  return copy(CALL(), to, from, bytes, cudaMemcpyDeviceToDevice, true);
+  return copy(PEAKBENCH_CALL(), to, from, bytes, cudaMemcpyDeviceToDevice, true);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
                                                 cudaStream_t stream) {
-  return copy(CALL(stream), to, from, bytes, cudaMemcpyDeviceToDevice, false);
+  return copy(PEAKBENCH_CALL(stream), to, from, bytes, cudaMemcpyDeviceToDevice, false);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from,
                                          size_t from_pitch, size_t width, size_t height,
                                          cudaMemcpyKind kind) {
-  return copy_2d(CALL(), to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_2d(PEAKBENCH_CALL(), to, to_pitch, from, from_pitch, width, height, kind);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from,
                                               size_t from_pitch, size_t width, size_t height,
                                               cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy_2d(CALL(stream), to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_2d(PEAKBENCH_CALL(stream), to, to_pitch, from, from_pitch, width, height, kind);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes,
                                                size_t offset, cudaMemcpyKind) {
@@ -198,25 +194,25 @@ PEAKBENCH_ENTRY cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const vo
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes,
                                                  size_t offset, cudaMemcpyKind) {
-  return copy_from_symbol(CALL(), to, symbol, bytes, offset);
+  return copy_from_symbol(PEAKBENCH_CALL(), to, symbol, bytes, offset);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes,
                                                       size_t offset, cudaMemcpyKind,
                                                       cudaStream_t stream) {
-  return copy_from_symbol(CALL(stream), to, symbol, bytes, offset);
+  return copy_from_symbol(PEAKBENCH_CALL(stream), to, symbol, bytes, offset);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-  return fill(CALL(), to, value, bytes);
+  return fill(PEAKBENCH_CALL(), to, value, bytes);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes,
                                             cudaStream_t stream) {
-  return fill(CALL(stream), to, value, bytes);
+  return fill(PEAKBENCH_CALL(stream), to, value, bytes);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width,
                                          size_t height) {
-  return fill_2d(CALL(), to, pitch, value, width, height);
+  return fill_2d(PEAKBENCH_CALL(), to, pitch, value, width, height);
 }
 PEAKBENCH_ENTRY cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width,
                                               size_t height, cudaStream_t stream) {
-  return fill_2d(CALL(stream), to, pitch, value, width, height);
+  return fill_2d(PEAKBENCH_CALL(stream), to, pitch, value, width, height);
 }

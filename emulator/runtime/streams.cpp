@@ -21,9 +21,10 @@ cudaError_t make_event(cudaEvent_t* out) {
   return answer(out, [&] { return reinterpret_cast<cudaEvent_t>(create_event()); });
 }
 
+cudaError_t known(bool is) { return is ? cudaSuccess : cudaErrorInvalidResourceHandle; }
+
 cudaError_t with_stream(cudaStream_t stream) {
-  return entry(
-      [&] { return stream_exists(number(stream)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return entry([&] { return known(stream_exists(number(stream))); });
 }
 
 template <typename Value, typename Find>
@@ -34,8 +35,7 @@ cudaError_t answer_of(cudaStream_t stream, Value* out, Find find) {
 }
 
 cudaError_t with_event(cudaEvent_t event) {
-  return entry(
-      [&] { return event_exists(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return entry([&] { return known(event_exists(number(event))); });
 }
 
 }  // namespace
@@ -49,15 +49,13 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsi
   return make_stream(out, priority, flags);
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return entry([&] {
-    return destroy_stream(number(stream)) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-  });
+  return entry([&] { return known(destroy_stream(number(stream))); });
 }
 // cudaErrorNotReady is no error that is remembered.
 PEAKBENCH_ENTRY cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const void* caller = __builtin_return_address(0);
   const auto error = waiting_entry([&] {
-    if (const auto known = with_stream(stream); known != cudaSuccess) return known;
+    if (const auto error = with_stream(stream); error != cudaSuccess) return error;
     return error_of(asks_stream_in_capture(number(stream)));
   });
   if (error != cudaSuccess) return error;
@@ -87,9 +85,7 @@ PEAKBENCH_ENTRY cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long l
   return answer_of(stream, out, std::identity());
 }
 PEAKBENCH_ENTRY cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return entry([&] {
-    return wait_event(number(stream), number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-  });
+  return entry([&] { return known(wait_event(number(stream), number(event))); });
 }
 
 PEAKBENCH_ENTRY cudaError_t cudaEventCreate(cudaEvent_t* out) { return make_event(out); }
@@ -97,13 +93,12 @@ PEAKBENCH_ENTRY cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned)
   return make_event(out);
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return entry(
-      [&] { return destroy_event(number(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return entry([&] { return known(destroy_event(number(event))); });
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventQuery(cudaEvent_t event) {
   const void* caller = __builtin_return_address(0);
   const auto error = waiting_entry([&] {
-    if (const auto known = with_event(event); known != cudaSuccess) return known;
+    if (const auto error = with_event(event); error != cudaSuccess) return error;
     return error_of(asks_event_in_capture(number(event)));
   });
   if (error != cudaSuccess) return error;
@@ -119,10 +114,7 @@ PEAKBENCH_ENTRY cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   });
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return entry([&] {
-    return record_event(number(event), number(stream)) ? cudaSuccess
-                                                       : cudaErrorInvalidResourceHandle;
-  });
+  return entry([&] { return known(record_event(number(event), number(stream))); });
 }
 PEAKBENCH_ENTRY cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
                                                      unsigned) {
