@@ -61,6 +61,8 @@ void take_python_program(const std::string& program, const TypedLists& typed,
   if (is_typed(typed, Axis::kBatchSize))
     for (const auto& text : request.lists[Axis::kBatchSize])
       python.batch_sizes.push_back(std::stoll(text));
+  for (const auto& text : std::exchange(request.lists[Axis::kRanks], {}))
+    python.ranks.push_back(std::stoll(text));
   for (auto& text : with_options(program, typed, request)) {
     auto& one = request.programs.emplace_back();
     one.name = program;

@@ -219,11 +219,11 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
 void add_releases_options(CLI::App& command, RunArguments& arguments) {
   add_requirements(command, arguments);
   add_second_guess(command, arguments.second_guesses);
-  add_common_options(command, arguments, {Axis::kBuild});
+  add_common_options(command, arguments, {Axis::kBuild, Axis::kRanks});
 }
 
 void add_ab_options(CLI::App& command, RunArguments& arguments) {
-  add_common_options(command, arguments, {Axis::kTorch, Axis::kBuild});
+  add_common_options(command, arguments, {Axis::kTorch, Axis::kBuild, Axis::kRanks});
   command.get_option("--steps")->description("Timed steps of each process (default 10)");
   command.get_option("--warmup")->description("Steps before timing starts (default 3)");
   command.get_option("--repetitions")->group("");
@@ -232,7 +232,7 @@ void add_ab_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_one_case_options(CLI::App& command, RunArguments& arguments) {
-  add_case_options(command, arguments);
+  add_case_options(command, arguments, {Axis::kRanks});
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
   add_plugin_folders(command, arguments);

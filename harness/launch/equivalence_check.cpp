@@ -86,11 +86,19 @@ bool is_reference(const planning::PlannedCase& planned) {
   return records::stack_text(planned.spec.strategies) == records::stack_text(planned.reference);
 }
 
-// The id of the case that this one is held against, in the run or not.
+// Of the case that this one is held against, in the run or not.
+records::Setting reference_setting(const planning::PlannedCase& planned) {
+  records::Setting setting = planned.spec;
+  setting.strategies = planned.reference;
+  if (planned.reference_batch) {
+    setting.batch_size = *planned.reference_batch;
+    setting.ranks.reset();
+  }
+  return setting;
+}
+
 std::string reference_id(const planning::PlannedCase& planned) {
-  auto spec = planned.spec;
-  spec.strategies = planned.reference;
-  return planning::case_id(spec);
+  return planning::case_id(reference_setting(planned));
 }
 
 }  // namespace
@@ -101,7 +109,7 @@ std::vector<std::vector<std::size_t>> execution_groups(const planning::Plan& pla
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     const auto [found, is_new] =
-        place.emplace(records::table_of(plan.cases[i].spec), groups.size());
+        place.emplace(records::table_of(reference_setting(plan.cases[i])), groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(i);
     first.emplace(reference_id(plan.cases[i]), i);

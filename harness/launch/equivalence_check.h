@@ -27,9 +27,9 @@ bool compare_gradients(records::CaseResult& one, const records::CaseResult& refe
 // Parameters of a model with its default options; 0: unknown.
 using ParameterCount = std::function<std::int64_t(const std::string& model_id)>;
 
-// Indices of a plan's cases, grouped by table (records::table_of), in order of appearance. In a
-// group, each reference is followed by the cases compared with it, so that at most one reference's
-// parameters are on the disk. The cases of a group are timed in turn.
+// Indices of a plan's cases, grouped by the table of their references (records::table_of), in order
+// of appearance. In a group, each reference is followed by the cases compared with it, so that at
+// most one reference's parameters are on the disk. The cases of a group are timed in turn.
 std::vector<std::vector<std::size_t>> execution_groups(const planning::Plan& plan);
 
 class ReferenceCheckpoints {

@@ -80,6 +80,8 @@ Values values_for(const Choice& model, const records::AxisRow& row, const Axes& 
   static const Values kNone;
   const auto found = axes.others.find(row.axis);
   const auto& asked = found == axes.others.end() ? kNone : found->second;
+  static const Values kOneProcess(1);
+  if (row.axis == Axis::kRanks && asked.empty()) return kOneProcess;
   return row.axis == Axis::kSequenceLength ? lengths_of(model, asked) : asked;
 }
 
@@ -142,6 +144,7 @@ class Planner {
     if (plan_.cases.empty() || (!has_stacks_ && needs_worker(request_)))
       throw ConfigError(why_empty());
     if (needs_worker(request_)) {
+      check_ranks();
       check_allocator();
       check_sequence_lengths();
     }
@@ -247,6 +250,7 @@ class Planner {
     for (const auto& strategy : one.stack) spec.strategies.push_back(strategy.selection);
     spec.device = device;
     spec.batch_size = one.batch_size;
+    spec.ranks = one.ranks;
     spec.seed = request_.seed;
     spec.id = case_id(spec);
     spec.slug = slug(spec.id);
@@ -254,8 +258,22 @@ class Planner {
     planned.strategies = one.stack;
     planned.promise = one.promise;
     planned.reference = one.reference;
+    if (one.ranks) planned.reference_batch = one.batch_size * (one.shares_batch ? *one.ranks : 1);
+    check_processes(program, one, device);
     planned.program = command_of(program, spec, request_.steps);
     add(with, std::move(planned), {});
+  }
+
+  // On the CPU each rank is a process that computes.
+  static void check_processes(const Program& program, const PythonCase& one,
+                              const std::string& device) {
+    constexpr std::int64_t kMostProcesses = 64;
+    if (!one.ranks || *one.ranks <= kMostProcesses || !records::device_from(device).is_host_memory)
+      return;
+    throw ConfigError(fmt::format(
+        "{}: {} ranks on the CPU: each is a process that computes, and there may be {}; "
+        "name an emulated card, like --device emulated:h100-80gb",
+        program.where, *one.ranks, kMostProcesses));
   }
 
   // `auto` adds the CPU to an emulated card for the times, which programs have none of.
@@ -315,6 +333,17 @@ class Planner {
         return fmt::format("nothing to run: no {} is named", row->label);
     }
     return "nothing to run: the excludes leave no case";
+  }
+
+  // A model of ours is one process.
+  void check_ranks() const {
+    for (const auto& text : request_.lists.at(Axis::kRanks))
+      at_place(request_.where, "ranks/" + text, [&]() -> void {
+        throw ConfigError(fmt::format(
+            "ranks {}: models of Peakbench run in one process; name a model in Python, like "
+            "--program hf:llama-3.1-8b --strategy fsdp",
+            text));
+      });
   }
 
   // Cases on other devices go without; that nothing at all has them was not meant.

@@ -161,6 +161,7 @@ records::ProgramCommand command_of(const Program& program, const records::CaseSp
     command.arguments.insert(command.arguments.end(), {option, value});
   };
   if (spec.batch_size != records::kUnknownBatch) add("--batch", std::to_string(spec.batch_size));
+  if (spec.ranks) add("--ranks", std::to_string(*spec.ranks));
   add("--device", records::device_from(spec.device).is_host_memory ? "cpu" : "cuda");
   add("--steps", std::to_string(steps));
   add("--seed", std::to_string(spec.seed));

@@ -26,6 +26,8 @@ struct PythonCase {
   records::PluginUse model;  // without a path
   std::vector<records::PluginUse> stack;
   std::int64_t batch_size = records::kUnknownBatch;  // that: the model takes none
+  std::optional<std::int64_t> ranks;                 // of a stack for several ranks
+  bool shares_batch = false;                         // each rank trains samples of its own
   records::Equivalence promise;
   std::vector<records::Selection> reference;  // the stack that it is compared with
 };
@@ -35,6 +37,7 @@ struct PythonFunctions {
   std::string text;                       // FILE.py:MODEL,key=value, or MODULE:MODEL
   std::vector<std::string> strategies;    // as typed; empty: all that there are
   std::vector<std::int64_t> batch_sizes;  // empty: the model's own
+  std::vector<std::int64_t> ranks;        // of the stacks that are for several ranks
   // Filled by who asks Python (programs/python_functions.h).
   std::string interpreter, place;    // the place: FILE.py or MODULE
   std::vector<std::string> offered;  // names of strategies that peakbench.strategies has

@@ -49,28 +49,36 @@ class ProgramReader {
  private:
   // Its cases are made when Python has been asked.
   Program read_python(std::map<std::string, std::string>& places) {
-    table_.only(
-        {"python", "strategies", "batch_sizes", "environment", "folder", "devices", "timeout_s"});
+    table_.only({"python", "strategies", "batch_sizes", "ranks", "environment", "folder", "devices",
+                 "timeout_s"});
     program_.where = table_.here();
     auto& python = program_.python.emplace();
     python.text = table_.text("python").value_or("");
     program_.name = python.text;
     for (const auto& [text, where] : table_.texts("strategies")) python.strategies.push_back(text);
-    for (const auto& [text, where] : table_.integers("batch_sizes")) {
-      python.batch_sizes.push_back(std::stoll(text));
-      if (python.batch_sizes.back() < 1 || python.batch_sizes.back() > records::kMostSamples)
-        throw ConfigError(fmt::format("{}: batch_sizes: expected an integer from 1 to {}, got {}",
-                                      where, records::kMostSamples, text));
-    }
+    python.batch_sizes = integers("batch_sizes", records::kMostSamples);
+    python.ranks = integers("ranks", records::kMostRanks);
     if (table_.has("strategies") && python.strategies.empty())
       table_.fail("strategies", "the list is empty; leave it out for all that there are");
     if (table_.has("batch_sizes") && python.batch_sizes.empty())
       table_.fail("batch_sizes", "the list is empty; leave it out for the model's own");
+    if (table_.has("ranks") && python.ranks.empty()) table_.fail("ranks", "the list is empty");
     read_folder();
     read_environment();
     read_devices(places);
     read_timeout();
     return std::move(program_);
+  }
+
+  std::vector<std::int64_t> integers(const char* key, std::int64_t most) const {
+    std::vector<std::int64_t> values;
+    for (const auto& [text, where] : table_.integers(key)) {
+      values.push_back(std::stoll(text));
+      if (values.back() < 1 || values.back() > most)
+        throw ConfigError(fmt::format("{}: {}: expected an integer from 1 to {}, got {}", where,
+                                      key, most, text));
+    }
+    return values;
   }
 
   void read_timeout() {

@@ -50,6 +50,7 @@ class Asking {
     const json asked{{"program", python.text},
                      {"strategies", python.strategies},
                      {"batch_sizes", python.batch_sizes},
+                     {"ranks", python.ranks},
                      {"folder", program_.folder}};
     for (auto& word : process::python_module(whom_.interpreter, "peakbench.bench"))
       words.push_back(std::move(word));
@@ -75,9 +76,10 @@ class Asking {
     const auto model = use_of(answer.child("model"));
     for (const auto batch : answer.get<std::vector<std::int64_t>>("batch_sizes"))
       answer.each("strategies", [&](const Fields& strategy) {
-        auto& one = python.cases.emplace_back();
+        planning::PythonCase one;
         one.model = model;
         one.batch_size = batch;
+        one.shares_batch = strategy.get<bool>("shares_batch");
         strategy.each("stack", [&](const Fields& part) { one.stack.push_back(use_of(part)); });
         strategy.each("reference", [&](const Fields& part) {
           one.reference.push_back(records::read_selection(part));
@@ -87,7 +89,19 @@ class Asking {
         one.promise.verdict = "not_checked";
         one.promise.tolerance = strategy.maybe<double>("tolerance");
         one.promise.relative_tolerance = strategy.maybe<double>("relative_tolerance");
+        add(one, strategy.get<bool>("for_ranks"));
       });
+  }
+
+  // With each number of ranks, if it is for several.
+  void add(planning::PythonCase one, bool for_ranks) {
+    auto& cases = program_.python->cases;
+    if (!for_ranks) cases.push_back(one);
+    for (const auto ranks : program_.python->ranks) {
+      if (!for_ranks) break;
+      one.ranks = ranks;
+      cases.push_back(one);
+    }
   }
 
   planning::Program& program_;

@@ -230,6 +230,22 @@ std::vector<AxisRow> make_table() {
                          "expandable_segments:True, max_split_size_mb:128; default: PyTorch's own",
                      .otherwise = "",
                      .is_list = true}}),
+      row_for<&Setting::ranks>(
+          {.axis = Axis::kRanks,
+           .name = "ranks",
+           .field = "world_size",
+           .label = "number of ranks",
+           .in_id = "ranks-{}",
+           .unsaid = "",
+           .unsaid_in_json = true,
+           .is_row = true,
+           .in_line = "{} ranks",
+           .asked = Asked{.list = "ranks",
+                          .option = "--ranks",
+                          .type = "N",
+                          .help = "Ranks of a model in Python under strategies such as ddp and "
+                                  "fsdp; --batch is for each rank",
+                          .most = kMostRanks}}),
       row_for<&Setting::torch>(
           {.axis = Axis::kTorch,
            .name = "torch",

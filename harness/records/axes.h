@@ -25,6 +25,7 @@ enum class Axis {
   kBatchSize,
   kSequenceLength,
   kAllocator,
+  kRanks,
   kTorch,
   kBuild,
   kSeed,
@@ -32,6 +33,9 @@ enum class Axis {
 
 // Samples of a batch, tokens of a sample: no product of these overflows anywhere.
 inline constexpr std::int64_t kMostSamples = 1'000'000'000;
+
+// Of a training.
+inline constexpr std::int64_t kMostRanks = 1'000'000;
 
 // Lists that multiply: of a suite, and of an option that may be given several times.
 struct Asked {

@@ -57,8 +57,9 @@ struct Setting {
   std::int64_t batch_size = 1;
   std::optional<std::int64_t> sequence_length;  // language models only
   std::string allocator;  // as PYTORCH_CUDA_ALLOC_CONF has it; empty: PyTorch's own settings
-  std::string torch;      // release of PyTorch, 2.15.0; empty: the run has one
-  std::string build;      // of Peakbench, a folder's name; empty: the run has one
+  std::optional<std::int64_t> ranks;  // of one training, each with a batch; nullopt: one process
+  std::string torch;                  // release of PyTorch, 2.15.0; empty: the run has one
+  std::string build;                  // of Peakbench, a folder's name; empty: the run has one
   std::uint64_t seed = 0;
 };
 

@@ -18,10 +18,11 @@ namespace {
 using records::CaseResult;
 using records::Run;
 
-// In a table of several releases or builds the first is compared with.
+// In a table of several releases, builds or numbers of ranks the first is compared with.
 bool may_be_reference(const records::Setting& setting, const Group& group, const Run& run) {
   const auto& first = group.cases.front()->spec;
-  if (setting.torch != first.torch || setting.build != first.build) return false;
+  if (setting.torch != first.torch || setting.build != first.build || setting.ranks != first.ranks)
+    return false;
   if (facts_of(setting.kind).has_stack) return stack_text(setting) == run.reference;
   return !build_text(setting).empty();
 }

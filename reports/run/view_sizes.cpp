@@ -120,6 +120,7 @@ nlohmann::json table_key(const CaseResult& result, Axis axis) {
   setting.strategies.clear();
   setting.torch.clear();
   setting.build.clear();
+  setting.ranks.reset();
   return records::all_but(setting, axis);
 }
 

@@ -1,5 +1,6 @@
 // Programs of a suite: what their tables say, the cases that their axes make, and where they are
 // wrong.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -293,6 +294,38 @@ environment = {A = "{{}}"}
   EXPECT_EQ(plan.cases[0].program->arguments.at(11), "cpu");
 }
 
+TEST_F(SuitePrograms, OfPythonRunOnRanks) {
+  write_text(path_,
+             "devices = [\"emulated:h100-80gb\", \"cpu\"]\n"
+             "[[programs]]\npython = \"bench.py:tiny\"\nranks = [2, 64]\n");
+  auto request = read_suite(path_);
+  auto& python = *request.programs[0].python;
+  EXPECT_EQ(python.ranks, (std::vector<std::int64_t>{2, 64}));
+  for (const auto ranks : {std::int64_t{2}, std::int64_t{64}}) {
+    auto& one = python.cases.emplace_back();
+    one.model.selection.id = "tiny";
+    one.stack.emplace_back().selection.id = "ddp";
+    one.reference = {{"baseline", nlohmann::json::object()}};
+    one.batch_size = 4;
+    one.ranks = ranks;
+    one.shares_batch = true;
+  }
+  const auto plan = make_plan(request, fake_plugins());
+  EXPECT_EQ(ids(plan),
+            (Texts{"python/tiny/ddp/emulated:h100-80gb/b4/ranks-2",
+                   "python/tiny/ddp/emulated:h100-80gb/b4/ranks-64",
+                   "python/tiny/ddp/cpu/b4/ranks-2", "python/tiny/ddp/cpu/b4/ranks-64"}));
+  // One process that trains the batches of all ranks.
+  EXPECT_EQ(plan.cases[1].reference_batch, 256);
+  const auto& words = plan.cases[1].program->arguments;
+  EXPECT_EQ(*(std::ranges::find(words, "--ranks") + 1), "64");
+  python.cases[1].ranks = 65;
+  EXPECT_NE(message_of<ConfigError>([&] {
+              make_plan(request, fake_plugins());
+            }).find("65 ranks on the CPU: each is a process that computes"),
+            std::string::npos);
+}
+
 TEST_F(SuitePrograms, OfPythonHaveKeysOfTheirOwn) {
   const std::string python = "[[programs]]\npython = \"bench.py:tiny\"\n";
   EXPECT_EQ(error_of(python + "command = [\"x\"]\n").substr(0, 31),
@@ -301,6 +334,8 @@ TEST_F(SuitePrograms, OfPythonHaveKeysOfTheirOwn) {
             "FILE:3:14: strategies: the list is empty; leave it out for all that there are");
   EXPECT_EQ(error_of(python + "batch_sizes = [0]\n"),
             "FILE:3:16: batch_sizes: expected an integer from 1 to 1000000000, got 0");
+  EXPECT_EQ(error_of(python + "ranks = [0]\n"),
+            "FILE:3:10: ranks: expected an integer from 1 to 1000000, got 0");
   EXPECT_EQ(error_of("[[programs]]\npython = 3\n"), "FILE:2:10: python: expected a string, got 3");
 }
 
