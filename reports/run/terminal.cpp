@@ -150,6 +150,8 @@ std::string warnings(const GroupView& group, int width) {
                        one.period + " steps, and " + one.steps + " were measured (--steps " +
                        one.period + ").",
                    width);
+  for (const MoreRanksView& one : group.more_ranks)
+    out += wrapped(one.strategy + ": " + one.text + ".", width);
   for (const NotFiniteView& one : group.not_finite)
     out += wrapped(
         "The loss of " + one.strategy + " is " + one.what + " from step " + one.step + ".", width);

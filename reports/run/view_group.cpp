@@ -198,6 +198,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   view.verdict_notes = verdict_notes(group);
   view.broken_promises = broken_promises_view(group);
   view.unseen_memory = unseen_memory_view(group);
+  view.more_ranks = more_ranks_view(group);
   add_timing(group, view);
   add_charts(group, anatomies, view);
   place_flames(view);

@@ -50,6 +50,16 @@ struct UnseenMemoryView {
   }
 };
 
+struct MoreRanksView {
+  std::string strategy, text;
+
+  FieldValues fields() const {
+    return {{"strategy", strategy, "The stack"},
+            {"text", text,
+             "How much of its peak on the most ranks does not shrink with more, in words"}};
+  }
+};
+
 struct LegendView {
   std::string category, label, colour, column, line;
 
@@ -92,6 +102,7 @@ struct GroupView {
   std::vector<VerdictNoteView> verdict_notes;
   std::vector<BrokenPromiseView> broken_promises;
   std::vector<UnseenMemoryView> unseen_memory;
+  std::vector<MoreRanksView> more_ranks;
   std::optional<BusyView> busy;
   std::vector<TickView> bar_ticks;
   std::vector<RowView> rows;
@@ -165,6 +176,7 @@ struct GroupView {
         {"broken_promises", broken_promises, "Cases that train otherwise than promised"},
         {"unseen_memory", unseen_memory,
          "Cases of fewer steps than it takes to see their memory whole"},
+        {"more_ranks", more_ranks, "Stacks that ran on two numbers of ranks or more"},
         {"round_count", round_count, "Rounds of timing; empty where nothing was timed in rounds"},
         {"has_intervals", has_intervals, "Some difference in time has an interval"},
         {"has_noise", has_noise, "Some is not distinguishable from noise"},
@@ -195,6 +207,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
 std::vector<NotFiniteView> not_finite_view(const Group& group);
 std::vector<BrokenPromiseView> broken_promises_view(const Group& group);
 std::vector<UnseenMemoryView> unseen_memory_view(const Group& group);
+std::vector<MoreRanksView> more_ranks_view(const Group& group);
 void add_beside(const Group& group, GroupView& view);
 void add_timing(const Group& group, GroupView& view);
 

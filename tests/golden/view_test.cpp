@@ -567,6 +567,32 @@ TEST(View, ABrokenPromiseAndMemoryNotSeenAreToldWithTheirReasons) {
             json::array({{{"strategy", name}, {"by", "lisa"}, {"period", "21"}, {"steps", "3"}}}));
 }
 
+// Planted: all of a case is the same on every rank, half of it, nothing.
+TEST(View, MoreRanksHelpForWhatIsSharded) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  const auto said = [](std::int64_t kept, std::int64_t sharded) {
+    records::Run run = golden::tutorial_run();
+    run.cases.resize(2);
+    for (auto& one : run.cases) {
+      one.spec.strategies = {{"fsdp", json::object()}};
+      one.spec.ranks = &one == &run.cases[0] ? 8 : 4;
+      auto& memory = *one.memory;
+      memory.at_peak = {{"activation", kept}, {"parameter", sharded / *one.spec.ranks}};
+      memory.peak_allocated_bytes = kept + sharded / *one.spec.ranks;
+    }
+    return view_of(run)["groups"][0]["more_ranks"];
+  };
+  const auto one = [](const char* text) {
+    return json::array({{{"strategy", "fsdp"}, {"text", text}}});
+  };
+  EXPECT_EQ(said(2 * kGiB, 0), one("2.000 GiB of the 2.000 GiB on 8 ranks do not shrink with more "
+                                   "ranks (2.000 GiB activation)"));
+  EXPECT_EQ(said(kGiB, 8 * kGiB), one("1.000 GiB of the 2.000 GiB on 8 ranks do not shrink with "
+                                      "more ranks (1.000 GiB activation)"));
+  EXPECT_EQ(said(0, 8 * kGiB), one("nearly all of the 1.000 GiB on 8 ranks shrink with more "
+                                   "ranks"));
+}
+
 TEST(View, TicksAreRound) {
   const auto ticks = ticks_view(0, 5.67, 5);
   ASSERT_EQ(ticks.size(), 3U);
