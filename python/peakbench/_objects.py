@@ -8,7 +8,7 @@ import inspect
 import re
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple, TypeVar, Union, overload
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = Union[bool, int, float, str]
@@ -48,6 +48,8 @@ class Offer:
     needs: Tuple[str, str, str] = ("", "", "")  # module, package, oldest release
     for_ranks: bool = False
     shares_batch: bool = False  # each rank trains samples of its own
+    on_meta: bool = False  # on a card, takes a model without memory, and gives each rank its share
+    distinct: Optional[Callable[[Any, Any, int], Sequence[int]]] = None  # of model, optimizer, ranks: ranks of other memory than the first
 
 
 @dataclass(frozen=True)

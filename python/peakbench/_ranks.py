@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 
-from peakbench import _files, _memory
+from peakbench import _files, _memory, _process_group
 from peakbench._texts import plain, shown_object
 
 EXCEEDS = "device_memory_exceeds"  # a property of a test that only took too much
@@ -73,7 +72,7 @@ class NotHanded(Exception):
 def run(item: pytest.Item, ranks: int, torch: Any, more_environment: Optional[Dict[str, str]] = None) -> List[List[pytest.TestReport]]:
     """The reports of each rank, whose processes have ``more_environment``, too. Of those that failed only, the first one first, where any did otherwise
     than by taking too much: the rest is ended then. Raises NotHanded."""
-    with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, _parent() as alive:
+    with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, _process_group.parent_pipe() as alive:
         Path(folder, "session").write_bytes(marshal.dumps(_session(item)))
         store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
         processes = [_Process(item, Path(folder), Rank(number, ranks), store.port, alive, more_environment or {}) for number in range(ranks)]
@@ -161,17 +160,6 @@ def _pickled(name: str, value: Any) -> bytes:
         raise NotHanded(f"the option {name} is {shown_object(value)}, which cannot be handed to the processes of ranks ({error}): give it a type that pickle knows") from None
 
 
-@contextlib.contextmanager
-def _parent() -> Iterator[int]:
-    """An end of a pipe for the processes to hold: it is closed when this process is no more."""
-    read, write = os.pipe()
-    try:
-        yield read
-    finally:
-        os.close(read)
-        os.close(write)
-
-
 class _Process:
     """One rank's."""
 
@@ -182,10 +170,9 @@ class _Process:
         self._stands = folder / f"{rank.number}-stands.log"
         self._printed = folder / f"{rank.number}.log"
         self._left_at = 0.0
-        own = {"RANK": rank.number, "LOCAL_RANK": rank.number, "WORLD_SIZE": rank.of, "LOCAL_WORLD_SIZE": rank.of, "GROUP_RANK": 0, "ROLE_RANK": rank.number,
-               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": 0}  # fmt: skip
+        own = {**_process_group.variables(rank.number, rank.of, port), "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
         # One alone is run again as it was: nothing says to it that it is a rank.
-        of_rank = {"OMP_NUM_THREADS": "1", **os.environ, **{name: str(value) for name, value in own.items()}} if rank.of > 1 else os.environ
+        of_rank = {"OMP_NUM_THREADS": "1", **os.environ, **own} if rank.of > 1 else os.environ
         with contextlib.ExitStack() as files:
             # Where pytest captures nothing, what ranks print is seen at once.
             printed = None if item.config.getoption("capture") == "no" else files.enter_context(self._printed.open("wb"))
@@ -345,7 +332,7 @@ class _Teller:
 
 
 def _main(folder: Path, alive: int, number: int, ranks: int) -> int:
-    threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
+    _process_group.end_with_parent(alive)
     stands = (folder / f"{number}-stands").open("w")
     faulthandler.register(signal.SIGUSR1, file=stands, all_threads=False)
     os.rename(stands.name, f"{stands.name}.log")  # from now on it may be asked
@@ -363,11 +350,6 @@ def _main(folder: Path, alive: int, number: int, ranks: int) -> int:
     except pytest.UsageError as error:
         print(error, file=sys.stderr)
         return _USAGE
-
-
-def _end_with_parent(alive: int) -> None:
-    os.read(alive, 1)
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ the latter, when it is first needed.
 import importlib
 import importlib.metadata
 import importlib.util
-import os
 import re
 import sys
 from types import ModuleType
@@ -35,13 +34,36 @@ _CHANGES = ("checkpointing", "compile", "liger", "lora", "dora", "qlora")
 # ---- which are meant ----
 
 
-def stacks(module: ModuleType, place: str, typed: Sequence[str]) -> List[List[Found]]:
-    """Those that are typed, else each strategy of the file, else the baseline. Refused where one cannot be used."""
+def stacks(module: ModuleType, place: str, typed: Sequence[str], has_ranks: bool) -> List[List[Found]]:
+    """Those that are typed, else each strategy of the file, else the baseline. Refused where one cannot be used.
+
+    ``has_ranks``: somebody says how many ranks there are.
+    """
     own = _objects.marked_in(module, "strategy")
-    return [_stack(module, place, one) for one in typed or own or ["baseline"]]
+    return [_stack(module, place, one, has_ranks) for one in typed or own or ["baseline"]]
 
 
-def _stack(module: ModuleType, place: str, typed: str) -> List[Found]:
+def is_for_ranks(stack: List[Found]) -> bool:
+    """Whether it trains on several ranks."""
+    return any(one.offer and one.offer.for_ranks for one in stack)
+
+
+def shares_batch(stack: List[Found]) -> bool:
+    """Whether each rank trains samples of its own."""
+    return any(one.offer and one.offer.shares_batch for one in stack)
+
+
+def is_made_on_meta(stack: List[Found]) -> bool:
+    """Whether, on a card, no rank ever has the whole model. To quantize weights, they must be there."""
+    return any(one.offer and one.offer.on_meta for one in stack) and not any(one.name == "qlora" for one in stack)
+
+
+def distinct_ranks(stack: List[Found]) -> Any:
+    """What says which ranks have other memory than the first; None: sharded parameters do."""
+    return next((one.offer.distinct for one in stack if one.offer and one.offer.distinct), None)
+
+
+def _stack(module: ModuleType, place: str, typed: str, has_ranks: bool) -> List[Found]:
     stack = [_find(module, place, one) for one in _objects.split_stack(typed)]
     names = [one.name for one in stack]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -49,7 +71,7 @@ def _stack(module: ModuleType, place: str, typed: str) -> List[Found]:
         raise Refused(f'"{typed}": {twice} is there twice')
     stack = _without_plain_baseline(stack)
     for one in stack:
-        _check_alone(one)
+        _check_alone(one, has_ranks)
     _check_together(typed, [one for one in stack if one.offer])
     optimizers = [one.name for one in stack if _objects.chooses_optimizer(one.function)]
     if len(optimizers) > 1:
@@ -90,12 +112,12 @@ def _without_plain_baseline(stack: List[Found]) -> List[Found]:
     return [one for one in stack if not (one.offer and one.name == "baseline" and not one.options)] or stack[:1]
 
 
-def _check_alone(one: Found) -> None:
+def _check_alone(one: Found, has_ranks: bool) -> None:
     """Whether there is what it needs."""
     if one.offer is None:
         return
-    if one.offer.for_ranks and "WORLD_SIZE" not in os.environ:
-        raise Refused(f"{one.name} is for several ranks: start `python3 -m peakbench.bench` by torchrun, which sets WORLD_SIZE")
+    if one.offer.for_ranks and not has_ranks:
+        raise Refused(f"{one.name} trains on several ranks: say on how many with --ranks N")
     module, package, least = one.offer.needs
     if not module:
         return
@@ -163,6 +185,8 @@ def described(module: ModuleType, place: str, stack: List[Found]) -> Dict[str, A
         "tolerance": None if trains_differently else promise.tolerance,
         "relative_tolerance": None if trains_differently else promise.relative_tolerance,
         "reference": [_selection(one) for one in against],
+        "for_ranks": is_for_ranks(stack),
+        "shares_batch": shares_batch(stack),
     }
 
 

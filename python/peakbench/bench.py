@@ -17,11 +17,12 @@ import math
 import os
 import sys
 import traceback
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from peakbench import _objects, _stacks, models
+from peakbench import _objects, _process_group, _stacks, models
 from peakbench._objects import Found, Refused, Unsupported
 from peakbench._texts import kind_of
 
@@ -41,12 +42,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             return _list(typed[1])
         if typed[:1] == ["--compare"]:
             return _compare(*typed[1:])
-        return _train(_parsed(typed))
+        asked = _parsed(typed)
+        if asked.ranks is not None and _process_group.starts_them(asked.ranks):
+            return _start_ranks(asked, typed)
+        return _train(asked)
     except Refused as refused:
         file = os.environ.get(REFUSAL_VARIABLE)
         if file and isinstance(refused, Unsupported):
             Path(file).write_text(json.dumps(str(refused)), encoding="utf-8")
-        print(f"peakbench: {refused}", file=sys.stderr)
+        if not _process_group.refuse(refused):
+            print(f"peakbench: {refused}", file=sys.stderr)
         return 2
 
 
@@ -56,6 +61,7 @@ def _parsed(typed: List[str]) -> argparse.Namespace:
     parser.add_argument("--model", metavar="NAME[,key=value]", default="", help="default: the only one")
     parser.add_argument("--strategy", metavar="NAME[,key=value]", default="", help="default: the first")
     parser.add_argument("--batch", metavar="N", type=int, help="samples in a batch")
+    parser.add_argument("--ranks", metavar="N", type=int, help="ranks to train on, of a strategy for several; --batch is for each")
     parser.add_argument("--device", default="", help="default: cuda where there is a card, else cpu")
     parser.add_argument("--steps", metavar="N", type=int, default=3, help="default 3")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="default 0")
@@ -134,7 +140,7 @@ def _describe(asked: Mapping[str, Any]) -> int:
     sys.path.insert(0, asked["folder"])
     answer_to = _own_output()
     try:
-        answer = _description(asked["program"], asked["strategies"], asked["batch_sizes"])
+        answer = _description(asked["program"], asked["strategies"], asked["batch_sizes"], asked["ranks"])
     except Refused as refused:
         answer = {"error": str(refused), "is_of_import": refused.__cause__ is not None}
     with os.fdopen(answer_to, "w", encoding="utf-8") as output:
@@ -154,7 +160,7 @@ def _list(library: str) -> int:
     return 0
 
 
-def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[int]) -> Dict[str, Any]:
+def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[int], ranks: Sequence[int]) -> Dict[str, Any]:
     place, _, typed = program.partition(":")
     if "," in place:
         raise Refused(f'"{program}": expected FILE.py:FUNCTION,key=value')
@@ -162,6 +168,11 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
     model = _model(module, place, typed)
     if batch_sizes and not _objects.takes_batch(model.function):
         raise Refused(f"{place}: {model.name} takes no batch: give the function a parameter `batch`, or leave the batch size out")
+    stacks = _stacks.stacks(module, place, strategies, bool(ranks))
+    if ranks and not any(map(_stacks.is_for_ranks, stacks)):
+        raise Refused("--ranks is for strategies that train on several ranks; name one, like --strategy fsdp")
+    if ranks and "WORLD_SIZE" in os.environ:
+        raise Refused(f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, as in a rank of torchrun, and --ranks starts ranks: unset it")
     default = [_objects.default_batch(model.function)] if _objects.takes_batch(model.function) else [0]
     return {
         "place": place,
@@ -171,7 +182,7 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
             "values": _objects.all_options(model, "model"),
         },
         "batch_sizes": list(batch_sizes) or default,
-        "strategies": [_stacks.described(module, place, one) for one in _stacks.stacks(module, place, strategies)],
+        "strategies": [_stacks.described(module, place, one) for one in stacks],
         "offered": _stacks.offered(),
     }
 
@@ -187,17 +198,27 @@ def _own_output() -> int:
 # ---- the training ----
 
 
+def _start_ranks(asked: argparse.Namespace, typed: Sequence[str]) -> int:
+    if asked.ranks < 1:
+        raise Refused(f"--ranks: expected an integer of 1 or more, got {asked.ranks}")
+    device = asked.device or _process_group.usual_device()
+    return _process_group.run([*typed, "--device", device], asked.ranks, device)
+
+
 def _train(asked: argparse.Namespace) -> int:
+    _process_group.enter()
     module = _load(asked.place)
     model = _model(module, asked.place, asked.model)
-    stack = _stacks.stacks(module, asked.place, [asked.strategy] if asked.strategy else [])[0]
+    stack = _stacks.stacks(module, asked.place, [asked.strategy] if asked.strategy else [], "WORLD_SIZE" in os.environ)[0]
+    if asked.ranks and not _stacks.is_for_ranks(stack):
+        raise Refused(f"--ranks {asked.ranks}: {'+'.join(one.name for one in stack)} trains on one; name a strategy like fsdp, or leave --ranks out")
     torch = importlib.import_module("torch")
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    ranks = _join(torch, device)
+    ranks = _process_group.join(torch, device)
     torch.manual_seed(asked.seed)
-    shares = device == "cpu" and any(one.offer and one.offer.shares_batch for one in stack)
-    net, loss, batch = _made(torch, asked, model, device, ranks if shares else 1)
-    train_step = _step_of(torch, asked.place, stack, net, loss, batch)
+    shares = device == "cpu" and _stacks.shares_batch(stack)
+    net, loss, batch = _made(torch, asked, model, device, ranks if shares else 1, device != "cpu" and _stacks.is_made_on_meta(stack))
+    train_step = _step_of(torch, asked.place, stack, net, loss, batch, ranks)
     where = json.loads(os.environ.pop(TRAINED_VARIABLE, "null"))
     losses = []
     name = "+".join(one.name for one in stack)
@@ -216,19 +237,6 @@ def _train(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _join(torch: Any, device: str) -> int:
-    """The number of ranks: those of torchrun's variables, once they have met."""
-    if "WORLD_SIZE" not in os.environ:
-        return 1
-    if device == "cuda":
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    try:
-        torch.distributed.init_process_group("nccl" if device == "cuda" else "gloo")
-    except (ValueError, RuntimeError) as error:
-        raise Refused(f"the ranks do not meet: {' '.join(str(error).split())}") from None
-    return int(torch.distributed.get_world_size())
-
-
 def _mean(torch: Any, value: Any, ranks: int) -> float:
     """Of the ranks' losses, which are of parts of the batch as large as each other."""
     if ranks > 1:
@@ -237,10 +245,11 @@ def _mean(torch: Any, value: Any, ranks: int) -> float:
     return float(value) / ranks
 
 
-def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, ranks: int) -> Tuple[Any, Callable[..., Any], Optional[int]]:
+def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, ranks: int, on_meta: bool) -> Tuple[Any, Callable[..., Any], Optional[int]]:
     """The module on the device, what makes a step's loss, and the samples of a batch where that can be made of ``rows`` of them.
 
     Several ranks that share a batch train rows of one that is as many times as large, so that together they train what one process does.
+    ``on_meta``: its parameters have no memory yet.
     """
     more: Dict[str, Any] = dict(model.options)
     batch = None
@@ -249,13 +258,15 @@ def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, rank
         more["batch"] = batch * ranks
     elif asked.batch is not None:
         raise Refused(f"{asked.place}: {model.name} takes no batch: give the function a parameter `batch`, or leave --batch out")
-    with torch.device(device):
+    with torch.device(device), _parameters_on_meta(torch) if on_meta else nullcontext():
         made = _called(torch, asked.place, model.name, model.function, **more)
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], torch.nn.Module) and callable(made[1])):
         raise Refused(
             f"{asked.place}: {model.name} returned {kind_of(made)}; expected a torch.nn.Module and a function that makes the loss of a step"
         )
-    net, loss = _as_if_there(model, "return net.to(device)", net=made[0], device=device)(), made[1]
+    net, loss = made
+    if not on_meta:
+        net = _as_if_there(model, "return net.to(device)", net=net, device=device)()
     takes_rows = batch is not None and "rows" in inspect.signature(loss).parameters
     if ranks > 1:
         if batch is None or not takes_rows:
@@ -263,6 +274,28 @@ def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, rank
     if batch is not None and takes_rows:
         loss = _in_rows(loss, batch, torch.distributed.get_rank() if ranks > 1 else -1)
     return net, _checked(torch, f"{asked.place}: the loss of {model.name}", loss), batch if takes_rows else None
+
+
+@contextmanager
+def _parameters_on_meta(torch: Any) -> Iterator[None]:
+    """Modules keep no memory of parameters, as in Accelerate's init_empty_weights: what one has is freed as it becomes a module's.
+
+    Other tensors that the model's function makes, such as the batch, are made as usual.
+    """
+    register = torch.nn.Module.register_parameter
+
+    def register_on_meta(module: Any, name: str, parameter: Any) -> None:
+        if parameter is not None and not parameter.is_meta:
+            empty = torch.nn.Parameter(parameter.detach().to("meta"), requires_grad=parameter.requires_grad)
+            torch.utils.swap_tensors(parameter, empty)  # so that tied parameters stay one
+        register(module, name, parameter)
+
+    torch.nn.Module.register_parameter = register_on_meta
+    try:
+        yield
+    finally:
+        torch.nn.Module.register_parameter = register
+        torch.cuda.empty_cache()
 
 
 def _in_rows(loss: Callable[..., Any], batch: int, rank: int) -> Callable[..., Any]:
@@ -278,7 +311,9 @@ def _in_rows(loss: Callable[..., Any], batch: int, rank: int) -> Callable[..., A
     return of_rows
 
 
-def _step_of(torch: Any, place: str, stack: List[Found], net: Any, loss: Callable[..., Any], batch: Optional[int]) -> Callable[[], Any]:
+def _step_of(
+    torch: Any, place: str, stack: List[Found], net: Any, loss: Callable[..., Any], batch: Optional[int], ranks: int
+) -> Callable[[], Any]:
     """What is done in a step, and returns its loss."""
 
     def call(one: Found, **given: Any) -> Any:
@@ -288,6 +323,7 @@ def _step_of(torch: Any, place: str, stack: List[Found], net: Any, loss: Callabl
 
     made = _stacks.Composition(place, stack, net, loss, batch, call)
     assert made.by is not None
+    _process_group.tell_distinct(net, made.optimizer, ranks, _stacks.distinct_ranks(stack))
     if made.optimizer is not None:
         whole = "optimizer.zero_grad(); value = loss(); value.backward(); optimizer.step(); return value"
         return _as_if_there(made.by, whole, loss=made.loss, optimizer=made.optimizer)

@@ -221,7 +221,7 @@ print(json.dumps({name: [one.__peakbench__.promise.promise, one.__peakbench__.pr
             "lora,rnak=4": 'peakbench.strategies: lora takes no option "rnak"; did you mean "rank"?',
             "lora,rank=many": 'peakbench.strategies: lora: rank: expected an integer, got "many"',
             "clipped,optimizer=3": 'bench.py: clipped takes no option "optimizer"; there is most',
-            "fsdp": "fsdp is for several ranks: start `python3 -m peakbench.bench` by torchrun, which sets WORLD_SIZE",
+            "fsdp": "fsdp trains on several ranks: say on how many with --ranks N",
             "liger": "liger needs the package liger-kernel: pip install liger-kernel",
             "qlora+lora": "qlora needs the package bitsandbytes: pip install bitsandbytes",
         }.items():

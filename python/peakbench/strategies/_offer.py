@@ -1,10 +1,11 @@
 """What every strategy of this package says of itself, and what several of them use."""
 
 import inspect
-from typing import Any, Callable, Iterator, List, Tuple, TypeVar
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 import torch
 from torch import nn
+from torch.distributed.tensor import DTensor
 
 from peakbench._objects import Offer, Promise, Refused, offered
 
@@ -24,15 +25,29 @@ def strategy(
     needs: Tuple[str, str, str] = ("", "", ""),
     for_ranks: bool = False,
     shares_batch: bool = False,
+    on_meta: bool = False,
+    distinct: Optional[Callable[[Any, Any, int], Sequence[int]]] = None,
 ) -> Callable[[Function], Function]:
     """Marks a function. ``needs`` is a module, its package and the oldest release; the rest is as in ``peakbench._objects.Offer``."""
-    offer = Offer(name, aliases, needs, for_ranks, shares_batch)
+    offer = Offer(name, aliases, needs, for_ranks, shares_batch, on_meta, distinct)
     return lambda function: offered(function, offer, promise)
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """The device of its first parameter."""
-    return next(model.parameters()).device
+    """The device of its first parameter, or where a model without memory is materialised."""
+    device = next(model.parameters()).device
+    return torch.device("cuda", torch.cuda.current_device()) if device.type == "meta" else device
+
+
+def materialised(model: nn.Module, device: torch.device) -> nn.Module:
+    """A model on `meta`, with random weights on this device: only what this rank has of them. Others stay as they are."""
+    if not any(one.is_meta for one in model.parameters()):
+        return model
+    model._apply(lambda one: torch.empty_like(one, device=device) if one.is_meta else one)  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        for one in model.parameters():
+            (one.to_local() if isinstance(one, DTensor) else one).normal_(std=0.02)
+    return model
 
 
 def blocks_of(model: nn.Module) -> List[nn.Module]:

@@ -3,7 +3,7 @@
 Modules that take a second to import are imported where they are used.
 """
 
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 import torch.distributed as dist
@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
 from peakbench._objects import Refused
-from peakbench.strategies._offer import WITHIN, another, blocks_of, chosen, device_of, strategy
+from peakbench.strategies._offer import WITHIN, another, blocks_of, chosen, device_of, materialised, strategy
 
 
 class _Loss(nn.Module):
@@ -32,7 +32,13 @@ def ddp(model: nn.Module, loss: Callable[..., Any]) -> nn.Module:
     return DistributedDataParallel(_Loss(model, loss))
 
 
-@strategy("zero-1", WITHIN, for_ranks=True, shares_batch=True)
+def _fullest_and_emptiest(_: nn.Module, optimizer: Any, ranks: int) -> List[int]:
+    """Of whole parameters, which ZeroRedundancyOptimizer gives to ranks; those that have as much as the first are like it."""
+    sizes = [sum(one.numel() for group in groups for one in group["params"]) for groups in optimizer._partition_parameters()]
+    return [sizes.index(size) for size in (max(sizes), min(sizes)) if size != sizes[0]]
+
+
+@strategy("zero-1", WITHIN, for_ranks=True, shares_batch=True, distinct=_fullest_and_emptiest)
 def zero_1(model: nn.Module, loss: Callable[..., Any], optimizer: Optimizer) -> Tuple[nn.Module, Optimizer]:
     """Data parallel training that shards the optimizer's state. https://docs.pytorch.org/docs/stable/distributed.optim.html"""
     from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -41,12 +47,12 @@ def zero_1(model: nn.Module, loss: Callable[..., Any], optimizer: Optimizer) -> 
     return DistributedDataParallel(_Loss(model, loss)), another(optimizer, parameters, ZeroRedundancyOptimizer, optimizer_class=type(optimizer))
 
 
-@strategy("fsdp", WITHIN, for_ranks=True, shares_batch=True)
+@strategy("fsdp", WITHIN, for_ranks=True, shares_batch=True, on_meta=True)
 def fsdp(model: nn.Module, reshard: bool = True, mixed: str = "none", offload: bool = False) -> nn.Module:
     """Shards parameters, gradients and the optimizer's state, block by block. https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
 
     ``reshard``: frees a block's parameters after forward. ``mixed``: bf16 computes in 16 bits and reduces gradients in 32. ``offload``: shards
-    are on the host. The whole model is on each rank's device before, so that a peak contains it.
+    are on the host. On a card the model is made on ``meta``, and materialised when it is sharded.
     """
     from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
@@ -59,10 +65,10 @@ def fsdp(model: nn.Module, reshard: bool = True, mixed: str = "none", offload: b
             mp_policy=precision,
             offload_policy=CPUOffloadPolicy(pin_memory=device_of(model).type == "cuda") if offload else OffloadPolicy(),
         )
-    return model
+    return materialised(model, torch.device("cpu") if offload else device_of(model))
 
 
-@strategy("tensor-parallel", WITHIN, for_ranks=True)
+@strategy("tensor-parallel", WITHIN, for_ranks=True, on_meta=True)
 def tensor_parallel(model: nn.Module) -> nn.Module:
     """Splits the layers of each block of a model like Llama. https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html"""
     from torch.distributed.tensor import Replicate
@@ -92,7 +98,7 @@ def tensor_parallel(model: nn.Module) -> nn.Module:
     parallelize_module(model, _mesh(model), plan)
     if getattr(config, "tie_word_embeddings", False):
         model.tie_weights()  # type: ignore[operator]
-    return model
+    return materialised(model, device_of(model))
 
 
 def _mesh(model: nn.Module) -> Any:
