@@ -260,49 +260,34 @@ std::string to_text(const Decision& decision, int width) {
 
 namespace {
 
-using reports::FieldValues;
 
 struct FindingView {
-  std::string type, message, text;
-
-  FieldValues fields() const {
-    return {{"type", type, "regression, failed case or unusable"},
-            {"message", message, "One sentence"},
-            {"text", text, "Figures and parts, a line each"}};
-  }
+  PEAKBENCH_VIEW(text(type, "regression, failed case or unusable"),
+                 text(message, "One sentence"),
+                 text(text, "Figures and parts, a line each"));
 };
 
 struct TestCaseView {
-  std::string model, id, seconds, skipped;
-  std::vector<FindingView> failures, errors;
-
-  FieldValues fields() const {
-    return {{"model", model, "The first part of the id"},
-            {"id", id, "The case id"},
-            {"seconds", seconds, "Its wall time"},
-            {"skipped", skipped, "Why nothing was checked"},
-            {"failures", failures, "Where it is worse"},
-            {"errors", errors, "Where it failed"}};
-  }
+  PEAKBENCH_VIEW(text(model, "The first part of the id"),
+                 text(id, "The case id"),
+                 text(seconds, "Its wall time"),
+                 text(skipped, "Why nothing was checked"),
+                 list(FindingView, failures, "Where it is worse"),
+                 list(FindingView, errors, "Where it failed"));
 };
 
 struct SuiteView {
-  std::string title, created, base, now, outcome, tests, failures, errors, skipped, seconds;
-  std::vector<TestCaseView> cases;
-
-  FieldValues fields() const {
-    return {{"title", title, "NEW's title"},
-            {"created", created, "When NEW was made"},
-            {"base", base, "BASE's label"},
-            {"now", now, "NEW's label"},
-            {"outcome", outcome, "The gate's outcome"},
-            {"tests", tests, "How many test cases"},
-            {"failures", failures, "How many are worse"},
-            {"errors", errors, "How many failed or cannot be told"},
-            {"skipped", skipped, "How many have nothing to be compared with"},
-            {"seconds", seconds, "NEW's wall time"},
-            {"cases", cases, "Every case"}};
-  }
+  PEAKBENCH_VIEW(text(title, "NEW's title"),
+                 text(created, "When NEW was made"),
+                 text(base, "BASE's label"),
+                 text(now, "NEW's label"),
+                 text(outcome, "The gate's outcome"),
+                 text(tests, "How many test cases"),
+                 text(failures, "How many are worse"),
+                 text(errors, "How many failed or cannot be told"),
+                 text(skipped, "How many have nothing to be compared with"),
+                 text(seconds, "NEW's wall time"),
+                 list(TestCaseView, cases, "Every case"));
 };
 
 FindingView finding_view(const Finding& finding) {

@@ -189,12 +189,12 @@ LineChangeView line_view(const LineChange& change) {
 SpeedView speed_view(const Speed& speed) {
   const auto direction = speed.difference.direction;
   return {.verdict = to_string(direction),
+          .worse = direction == Direction::kWorse,
+          .better = direction == Direction::kBetter,
           .base_ms = reports::milliseconds(speed.base_ns),
           .now_ms = reports::milliseconds(speed.now_ns),
           .ratio = speed.difference.ratio > 0 ? ratio_text(speed.difference.ratio) : "",
-          .text = printable(speed_text(speed.difference, "processes")),
-          .worse = direction == Direction::kWorse,
-          .better = direction == Direction::kBetter};
+          .text = printable(speed_text(speed.difference, "processes"))};
 }
 
 bool speed_changed(const CaseComparison& one) {

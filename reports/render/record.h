@@ -35,15 +35,55 @@ std::string fields_as_markdown(const Field& root);
 
 // What a template is given: a plain struct whose `fields()` lists its members, each with its name
 // and what it is. From this one list follow the data that is rendered (data_of), the names that
-// templates are checked against (fields_of) and the tables of docs/reference.
+// templates are checked against (fields_of) and the tables of docs/reference. PEAKBENCH_VIEW
+// declares the members and lists them:
 //
 //   struct TickView {
-//     std::string label, at;
-//
-//     FieldValues fields() const {
-//       return {{"label", label, "The value at the tick"}, {"at", at, "Its place, 0 to 1"}};
-//     }
+//     PEAKBENCH_VIEW(text(label, "The value at the tick"),
+//                    text(at, "Its place, 0 to 1"));
 //   };
+//
+// | field | member |
+// |---|---|
+// | text(NAME, SUMMARY), texts(...) | std::string, std::vector<std::string> |
+// | flag(NAME, SUMMARY) | bool, false |
+// | object(VIEW, NAME, SUMMARY) | VIEW |
+// | maybe(VIEW, NAME, SUMMARY) | std::optional<VIEW> |
+// | list(VIEW, NAME, SUMMARY) | std::vector<VIEW> |
+// | shown("NAME", VALUE, SUMMARY) | none: a member declared before, or a flag that is computed |
+#define PEAKBENCH_VIEW(...)                                 \
+  PEAKBENCH_EACH(PEAKBENCH_MEMBER_, __VA_ARGS__)            \
+  ::peakbench::reports::FieldValues fields() const {        \
+    return {PEAKBENCH_EACH(PEAKBENCH_FIELD_, __VA_ARGS__)}; \
+  }
+
+#define PEAKBENCH_MEMBER_text(name, summary) std::string name{};
+#define PEAKBENCH_MEMBER_texts(name, summary) std::vector<std::string> name{};
+#define PEAKBENCH_MEMBER_flag(name, summary) bool name = false;
+#define PEAKBENCH_MEMBER_object(view, name, summary) view name{};
+#define PEAKBENCH_MEMBER_maybe(view, name, summary) std::optional<view> name{};
+#define PEAKBENCH_MEMBER_list(view, name, summary) std::vector<view> name{};
+#define PEAKBENCH_MEMBER_shown(name, value, summary)
+#define PEAKBENCH_FIELD_text(name, summary) {#name, name, summary},
+#define PEAKBENCH_FIELD_texts(name, summary) {#name, name, summary},
+#define PEAKBENCH_FIELD_flag(name, summary) {#name, name, summary},
+#define PEAKBENCH_FIELD_object(view, name, summary) {#name, name, summary},
+#define PEAKBENCH_FIELD_maybe(view, name, summary) {#name, name, summary},
+#define PEAKBENCH_FIELD_list(view, name, summary) {#name, name, summary},
+#define PEAKBENCH_FIELD_shown(name, value, summary) {name, value, summary},
+
+// `prefix` and each of the others joined, up to 100: a macro is not expanded in itself, so the next
+// step is put off until the scan that follows.
+#define PEAKBENCH_EACH(prefix, ...) PEAKBENCH_SCAN(PEAKBENCH_STEP(prefix, __VA_ARGS__))
+#define PEAKBENCH_STEP(prefix, first, ...) \
+  prefix##first __VA_OPT__(PEAKBENCH_AGAIN PEAKBENCH_NOTHING()()(prefix, __VA_ARGS__))
+#define PEAKBENCH_AGAIN() PEAKBENCH_STEP
+#define PEAKBENCH_NOTHING()
+#define PEAKBENCH_SCAN(...) PEAKBENCH_SCAN4(PEAKBENCH_SCAN4(PEAKBENCH_SCAN4(__VA_ARGS__)))
+#define PEAKBENCH_SCAN4(...) PEAKBENCH_SCAN3(PEAKBENCH_SCAN3(PEAKBENCH_SCAN3(__VA_ARGS__)))
+#define PEAKBENCH_SCAN3(...) PEAKBENCH_SCAN2(PEAKBENCH_SCAN2(PEAKBENCH_SCAN2(__VA_ARGS__)))
+#define PEAKBENCH_SCAN2(...) PEAKBENCH_SCAN1(PEAKBENCH_SCAN1(PEAKBENCH_SCAN1(__VA_ARGS__)))
+#define PEAKBENCH_SCAN1(...) __VA_ARGS__
 
 struct FieldValue;
 using FieldValues = std::vector<FieldValue>;

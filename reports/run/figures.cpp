@@ -127,11 +127,11 @@ std::vector<SettingView> settings_view(const json& values) {
     const auto found = values.find(row.name);
     if (found == values.end() || *row.in_heading == 0) continue;
     const auto value = for_people(*found);
-    list.push_back({.name = row.name,
+    list.push_back({.short_text = records::in_words(row.in_line, value),
+                    .name = row.name,
                     .label = row.label,
                     .value = value,
-                    .text = records::in_words(row.in_heading, value),
-                    .short_text = records::in_words(row.in_line, value)});
+                    .text = records::in_words(row.in_heading, value)});
   }
   return list;
 }

@@ -56,33 +56,22 @@ std::string beside_text(const records::CaseResult& result);
 // table.
 
 struct VerdictView {
-  std::string word;
-  bool exact = false, doubtful = false;
-  std::vector<std::string> reasons, conditions, notes, advice;
-
-  FieldValues fields() const {
-    return {{"word", word, "exact, exact if, lower bound, upper bound, unreliable"},
-            {"exact", exact, "It is exact, without a condition"},
-            {"doubtful", doubtful,
-             "It is unreliable, or a bound of which nobody can say how far off it is"},
-            {"reasons", reasons, "What the figures do not contain, or rest on"},
-            {"conditions", conditions, "What the program's path must not depend on"},
-            {"notes", notes, "What else to know"},
-            {"advice", advice, "What to do about it"}};
-  }
+  PEAKBENCH_VIEW(text(word, "exact, exact if, lower bound, upper bound, unreliable"),
+                 flag(exact, "It is exact, without a condition"),
+                 flag(doubtful, "It is unreliable, or a bound of which nobody can say how far off "
+                      "it is"),
+                 texts(reasons, "What the figures do not contain, or rest on"),
+                 texts(conditions, "What the program's path must not depend on"),
+                 texts(notes, "What else to know"),
+                 texts(advice, "What to do about it"));
 };
 
 struct VerdictNoteView {
-  std::string word, strategies, text;
-
-  FieldValues fields() const {
-    return {{"word", word, "The verdict"},
-            {"strategies", strategies,
-             "The stacks that have it for this reason; `every row` where three or more are all"},
-            {"text", text,
-             "What the verdict means, its first reason or condition, and how large a missing "
-             "workspace would have to be to matter"}};
-  }
+  PEAKBENCH_VIEW(text(word, "The verdict"),
+                 text(strategies, "The stacks that have it for this reason; `every row` where "
+                      "three or more are all"),
+                 text(text, "What the verdict means, its first reason or condition, and how large "
+                      "a missing workspace would have to be to matter"));
 };
 
 VerdictView verdict_view(const records::Verdict& verdict);

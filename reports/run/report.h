@@ -13,11 +13,8 @@ namespace peakbench::reports {
 // The library of the interactive charts.
 
 struct ChartsView {
-  std::string script, licence;
-
-  FieldValues fields() const {
-    return {{"script", script, "Its source"}, {"licence", licence, "Its licence"}};
-  }
+  PEAKBENCH_VIEW(text(script, "Its source"),
+                 text(licence, "Its licence"));
 };
 
 // The chart library installed next to the templates; nullopt if Peakbench was built without it.

@@ -102,9 +102,9 @@ std::vector<BandView> bands_view(const CaseAnatomy& anatomy, const Box& box) {
     bands.push_back({.phase = to_string(span.phase),
                      .label = phase_label(to_string(span.phase)),
                      .step = span.step == trace::kNone ? "" : std::to_string(span.step + 1),
+                     .starts_step = span.phase == trace::Phase::kForward,
                      .x = box.x(span.first),
-                     .width = box.x(span.last - span.first),
-                     .starts_step = span.phase == trace::Phase::kForward});
+                     .width = box.x(span.last - span.first)});
   }
   return bands;
 }
@@ -297,12 +297,12 @@ std::vector<std::string> categories_of(const CaseAnatomy& anatomy) {
 std::optional<TimelineView> timeline_view(const CaseAnatomy& anatomy, std::int64_t highest) {
   if (!anatomy.known() || anatomy.timeline.samples.empty()) return std::nullopt;
   const Box box(anatomy.events, highest);
-  return TimelineView{.events = grouped(static_cast<std::int64_t>(anatomy.events)),
+  return TimelineView{.areas = areas_view(anatomy, box),
+                      .bands = bands_view(anatomy, box),
+                      .events = grouped(static_cast<std::int64_t>(anatomy.events)),
                       .peak_event = grouped(static_cast<std::int64_t>(anatomy.anatomy.peak.event)),
                       .peak_x = box.x(anatomy.anatomy.peak.event),
-                      .peak_y = box.y(anatomy.anatomy.peak.allocated_bytes),
-                      .areas = areas_view(anatomy, box),
-                      .bands = bands_view(anatomy, box)};
+                      .peak_y = box.y(anatomy.anatomy.peak.allocated_bytes)};
 }
 
 WaterfallView waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& strategy) {
@@ -321,9 +321,9 @@ WaterfallView waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& st
          .phase = phase_label(to_string(step.phase)),
          .gib = signed_gib(step.difference_bytes),
          .bytes = (step.difference_bytes > 0 ? "+" : "") + grouped(step.difference_bytes),
+         .less = step.difference_bytes < 0,
          .start = of(low),
-         .width = of(std::abs(step.difference_bytes)),
-         .less = step.difference_bytes < 0});
+         .width = of(std::abs(step.difference_bytes))});
   }
   return {.from_gib = gib(waterfall.from_bytes),
           .from_width = of(waterfall.from_bytes),

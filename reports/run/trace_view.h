@@ -17,140 +17,94 @@
 namespace peakbench::reports {
 
 struct AreaView {
-  std::string label, colour, path;
-
-  FieldValues fields() const {
-    return {{"label", label, "The category in words"},
-            {"colour", colour, "A class for the palette"},
-            {"path", path, "An SVG path"}};
-  }
+  PEAKBENCH_VIEW(text(label, "The category in words"),
+                 text(colour, "A class for the palette"),
+                 text(path, "An SVG path"));
 };
 
 struct BandView {
-  std::string phase, label, step, x, width;
-  bool starts_step = false;
-
-  FieldValues fields() const {
-    return {{"phase", phase,
-             "build, forward, backward, optimizer_step; of programs also data, evaluation, "
-             "generation, checkpoint"},
-            {"label", label, "In words"},
-            {"step", step, "1-based; empty while building"},
-            {"starts_step", starts_step, "A step begins here"},
-            {"x", x, "Where it begins"},
-            {"width", width, "How wide it is"}};
-  }
+  PEAKBENCH_VIEW(text(phase, "build, forward, backward, optimizer_step; of programs also data, "
+                      "evaluation, generation, checkpoint"),
+                 text(label, "In words"),
+                 text(step, "1-based; empty while building"),
+                 flag(starts_step, "A step begins here"),
+                 text(x, "Where it begins"),
+                 text(width, "How wide it is"));
 };
 
 struct TimelineView {
-  std::string events, peak_event, peak_x, peak_y;
-  std::vector<AreaView> areas;
-  std::vector<BandView> bands;
-
-  FieldValues fields() const {
-    return {
-        {"areas", areas, "Categories, the topmost first: each path covers what lies under it, too"},
-        {"bands", bands, "Phases in order"},
-        {"events", events, "How many allocations and frees"},
-        {"peak_event", peak_event, "The event of the peak"},
-        {"peak_x", peak_x, "The peak's place"},
-        {"peak_y", peak_y, "The peak's place"}};
-  }
+  PEAKBENCH_VIEW(list(AreaView, areas, "Categories, the topmost first: each path covers what lies "
+                      "under it, too"),
+                 list(BandView, bands, "Phases in order"),
+                 text(events, "How many allocations and frees"),
+                 text(peak_event, "The event of the peak"),
+                 text(peak_x, "The peak's place"),
+                 text(peak_y, "The peak's place"));
 };
 
 struct AliveRowView {
-  std::string depth, kind, label, colour, gib, bytes, percent, count;
-  bool several = false;
-
-  FieldValues fields() const {
-    return {{"depth", depth, "0 is outermost"},
-            {"kind", kind, "module, operator, allocation, rest"},
-            {"label", label, "Its name"},
-            {"colour", colour, "Allocations: a class for the palette"},
-            {"gib", gib, "GiB"},
-            {"bytes", bytes, "The exact count"},
-            {"percent", percent, "Of the peak"},
-            {"count", count, "Allocations at or below it"},
-            {"several", several, "More than one"}};
-  }
+  PEAKBENCH_VIEW(text(depth, "0 is outermost"),
+                 text(kind, "module, operator, allocation, rest"),
+                 text(label, "Its name"),
+                 text(colour, "Allocations: a class for the palette"),
+                 text(gib, "GiB"),
+                 text(bytes, "The exact count"),
+                 text(percent, "Of the peak"),
+                 text(count, "Allocations at or below it"),
+                 flag(several, "More than one"));
 };
 
 struct AllocationView {
-  std::string name, module, op, category, colour, phase, shape, dtype, gib, bytes, percent;
-
-  FieldValues fields() const {
-    return {{"name", name, "Its name, empty where it has none"},
-            {"module", module, "Where"},
-            {"op", op, "By which operator"},
-            {"category", category, "In words"},
-            {"colour", colour, "A class for the palette"},
-            {"phase", phase, "The phase that allocated it"},
-            {"shape", shape, "Where known"},
-            {"dtype", dtype, "Where known"},
-            {"gib", gib, "GiB"},
-            {"bytes", bytes, "The exact count"},
-            {"percent", percent, "Of the peak"}};
-  }
+  PEAKBENCH_VIEW(text(name, "Its name, empty where it has none"),
+                 text(module, "Where"),
+                 text(op, "By which operator"),
+                 text(category, "In words"),
+                 text(colour, "A class for the palette"),
+                 text(phase, "The phase that allocated it"),
+                 text(shape, "Where known"),
+                 text(dtype, "Where known"),
+                 text(gib, "GiB"),
+                 text(bytes, "The exact count"),
+                 text(percent, "Of the peak"));
 };
 
 struct AliveCauseView {
-  std::string text, category, colour, gib, bytes, percent;
-  bool is_category = false;
-
-  FieldValues fields() const {
-    return {{"text", text, "What alike allocations have in common: `encoder.layers.*, 24 tensors`"},
-            {"category", category, "In words"},
-            {"colour", colour, "A class for the palette"},
-            {"gib", gib, "GiB"},
-            {"bytes", bytes, "The exact count"},
-            {"percent", percent, "Of the peak"},
-            {"is_category", is_category, "A category's sum, what it is made of follows"}};
-  }
+  PEAKBENCH_VIEW(text(text, "What alike allocations have in common: `encoder.layers.*, 24 "
+                      "tensors`"),
+                 text(category, "In words"),
+                 text(colour, "A class for the palette"),
+                 text(gib, "GiB"),
+                 text(bytes, "The exact count"),
+                 text(percent, "Of the peak"),
+                 flag(is_category, "A category's sum, what it is made of follows"));
 };
 
 struct AliveView {
-  std::string count;
-  std::vector<AliveCauseView> folded;
-  std::vector<AliveRowView> tree;
-  std::vector<AllocationView> largest;
-
-  FieldValues fields() const {
-    return {
-        {"count", count, "How many allocations"},
-        {"folded", folded,
-         "By category, layers folded, the largest first; what is below one per cent as one row"},
-        {"tree", tree, "Modules, operators, allocations, flattened: from one per cent of the peak"},
-        {"largest", largest, "The largest single allocations"}};
-  }
+  PEAKBENCH_VIEW(text(count, "How many allocations"),
+                 list(AliveCauseView, folded, "By category, layers folded, the largest first; what "
+                      "is below one per cent as one row"),
+                 list(AliveRowView, tree, "Modules, operators, allocations, flattened: from one "
+                      "per cent of the peak"),
+                 list(AllocationView, largest, "The largest single allocations"));
 };
 
 struct FallView {
-  std::string category, colour, phase, gib, bytes, start, width;
-  bool less = false;
-
-  FieldValues fields() const {
-    return {{"category", category, "In words"},
-            {"colour", colour, "A class for the palette"},
-            {"phase", phase, "The phase that allocated it"},
-            {"gib", gib, "Signed GiB"},
-            {"bytes", bytes, "Signed exact bytes"},
-            {"less", less, "A saving"},
-            {"start", start, "Where its bar starts, 0 to 1"},
-            {"width", width, "How wide it is, 0 to 1"}};
-  }
+  PEAKBENCH_VIEW(text(category, "In words"),
+                 text(colour, "A class for the palette"),
+                 text(phase, "The phase that allocated it"),
+                 text(gib, "Signed GiB"),
+                 text(bytes, "Signed exact bytes"),
+                 flag(less, "A saving"),
+                 text(start, "Where its bar starts, 0 to 1"),
+                 text(width, "How wide it is, 0 to 1"));
 };
 
 struct WaterfallView {
-  std::string from_gib, from_width, to_gib, to_width;
-  std::vector<FallView> steps;
-
-  FieldValues fields() const {
-    return {{"from_gib", from_gib, "The reference's peak"},
-            {"from_width", from_width, "As a fraction of the widest"},
-            {"to_gib", to_gib, "This peak"},
-            {"to_width", to_width, "As a fraction of the widest"},
-            {"steps", steps, "Savings first, then what was added"}};
-  }
+  PEAKBENCH_VIEW(text(from_gib, "The reference's peak"),
+                 text(from_width, "As a fraction of the widest"),
+                 text(to_gib, "This peak"),
+                 text(to_width, "As a fraction of the widest"),
+                 list(FallView, steps, "Savings first, then what was added"));
 };
 
 struct CaseAnatomy {

@@ -12,98 +12,65 @@
 namespace peakbench::reports {
 
 struct SentenceView {
-  std::string text, kind;
-
-  FieldValues fields() const {
-    return {{"text", text, "The sentence"},
-            {"kind", kind,
-             "out_of_memory, growth, evaluation, kept, checkpoint, conversion, elsewhere, inputs; "
-             "empty: where the peak is"}};
-  }
+  PEAKBENCH_VIEW(text(text, "The sentence"),
+                 text(kind, "out_of_memory, growth, evaluation, kept, checkpoint, conversion, "
+                      "elsewhere, inputs; empty: where the peak is"));
 };
 
 struct LineCategoryView {
-  std::string label, colour, gib, bytes, width;
-  bool first = false;
-
-  FieldValues fields() const {
-    return {{"label", label, "The category in words"},
-            {"colour", colour, "A class for the palette"},
-            {"gib", gib, "What the line holds of it, GiB"},
-            {"bytes", bytes, "The exact count"},
-            {"width", width, "As a fraction of the largest line"},
-            {"first", first, "The first of the line"}};
-  }
+  PEAKBENCH_VIEW(text(label, "The category in words"),
+                 text(colour, "A class for the palette"),
+                 text(gib, "What the line holds of it, GiB"),
+                 text(bytes, "The exact count"),
+                 text(width, "As a fraction of the largest line"),
+                 flag(first, "The first of the line"));
 };
 
 struct LineView {
-  std::string line, path, function, gib, bytes, percent, count;
-  bool rest = false;
-  std::vector<LineCategoryView> categories;
-
-  FieldValues fields() const {
-    return {{"line", line, "`train.py:42`, without the folder that all files are in"},
-            {"path", path, "With the whole path"},
-            {"function", function, "The function that the line is in"},
-            {"gib", gib, "What it holds at the peak"},
-            {"bytes", bytes, "The exact count"},
-            {"percent", percent, "Of the peak"},
-            {"count", count, "How many allocations"},
-            {"rest", rest, "All other lines together"},
-            {"categories", categories, "What it is, in the order of the bars"}};
-  }
+  PEAKBENCH_VIEW(text(line, "`train.py:42`, without the folder that all files are in"),
+                 text(path, "With the whole path"),
+                 text(function, "The function that the line is in"),
+                 text(gib, "What it holds at the peak"),
+                 text(bytes, "The exact count"),
+                 text(percent, "Of the peak"),
+                 text(count, "How many allocations"),
+                 flag(rest, "All other lines together"),
+                 list(LineCategoryView, categories, "What it is, in the order of the bars"));
 };
 
 struct FlameFrameView {
-  std::string x, width, level, label, title, kind;
-  bool has_label = false;
-
-  FieldValues fields() const {
-    return {{"x", x, "Where it starts, 0 to 1"},
-            {"width", width, "Its bytes as a fraction of the peak"},
-            {"level", level, "0 is the outermost frame"},
-            {"label", label, "Function and line"},
-            {"title", title, "With its whole path, its bytes and its share"},
-            {"kind", kind, "own, library, unknown"},
-            {"has_label", has_label, "It is wide enough for its label"}};
-  }
+  PEAKBENCH_VIEW(text(x, "Where it starts, 0 to 1"),
+                 text(width, "Its bytes as a fraction of the peak"),
+                 text(level, "0 is the outermost frame"),
+                 text(label, "Function and line"),
+                 text(title, "With its whole path, its bytes and its share"),
+                 text(kind, "own, library, unknown"),
+                 flag(has_label, "It is wide enough for its label"));
 };
 
 struct RangeView {
-  std::string name, highest_gib, highest_bytes, alive_gib, alive_bytes, percent;
-
-  FieldValues fields() const {
-    return {{"name", name, "With the ranges around it"},
-            {"highest_gib", highest_gib, "Allocated at the most while it was open"},
-            {"highest_bytes", highest_bytes, "The exact count"},
-            {"alive_gib", alive_gib, "Allocated in it and alive at the peak"},
-            {"alive_bytes", alive_bytes, "The exact count"},
-            {"percent", percent, "Of the peak"}};
-  }
+  PEAKBENCH_VIEW(text(name, "With the ranges around it"),
+                 text(highest_gib, "Allocated at the most while it was open"),
+                 text(highest_bytes, "The exact count"),
+                 text(alive_gib, "Allocated in it and alive at the peak"),
+                 text(alive_bytes, "The exact count"),
+                 text(percent, "Of the peak"));
 };
 
 struct LinesView {
-  std::string gib, levels, top, more_ranges, pools;
-  std::vector<RangeView> ranges;
-  bool has_ranges = false, has_called = false;
-  std::vector<SentenceView> sentences;
-  std::vector<LineView> lines, called;
-  std::vector<FlameFrameView> frames;
-
-  FieldValues fields() const {
-    return {{"gib", gib, "The peak"},
-            {"sentences", sentences, "What explains the peak, where it is, what else was found"},
-            {"lines", lines, "Lines of code at the peak, the largest first"},
-            {"has_called", has_called, "One line holds more than half, and calls libraries"},
-            {"called", called, "The same bytes by the lines of libraries that made them"},
-            {"has_ranges", has_ranges, "The program names ranges"},
-            {"ranges", ranges, "The ranges that the program names, the highest first"},
-            {"more_ranges", more_ranges, "How many are left out; empty: none"},
-            {"pools", pools, "What private pools have reserved, a sentence; empty: nothing"},
-            {"frames", frames, "The flame graph: frames from the outermost inwards"},
-            {"levels", levels, "How many levels it has"},
-            {"top", top, "Levels of the flame graphs above it in the table's picture"}};
-  }
+  PEAKBENCH_VIEW(text(gib, "The peak"),
+                 list(SentenceView, sentences, "What explains the peak, where it is, what else was "
+                      "found"),
+                 list(LineView, lines, "Lines of code at the peak, the largest first"),
+                 flag(has_called, "One line holds more than half, and calls libraries"),
+                 list(LineView, called, "The same bytes by the lines of libraries that made them"),
+                 flag(has_ranges, "The program names ranges"),
+                 list(RangeView, ranges, "The ranges that the program names, the highest first"),
+                 text(more_ranges, "How many are left out; empty: none"),
+                 text(pools, "What private pools have reserved, a sentence; empty: nothing"),
+                 list(FlameFrameView, frames, "The flame graph: frames from the outermost inwards"),
+                 text(levels, "How many levels it has"),
+                 text(top, "Levels of the flame graphs above it in the table's picture"));
 };
 
 // nullopt where no stacks were recorded. `event`: of the peak.

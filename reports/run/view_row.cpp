@@ -108,13 +108,13 @@ EquivalenceView equivalence_view(const records::Equivalence& equivalence, const 
   const std::string held_to = stack_of(equivalence.reference_case, run);
   return {.label = printable(equivalence_label(equivalence, result.spec.id, held_to)),
           .verdict = printable(equivalence.verdict),
-          .max_abs_difference = difference_text(equivalence),
-          .tolerance = tolerance_text(equivalence),
-          .reason = printable(equivalence.reason),
           .held = is("held") && !nothing_to_hold,
           .broken = is("broken"),
           .not_checked = is_claimed(equivalence, result.spec.id),
-          .different = trains_differently(equivalence)};
+          .different = trains_differently(equivalence),
+          .max_abs_difference = difference_text(equivalence),
+          .tolerance = tolerance_text(equivalence),
+          .reason = printable(equivalence.reason)};
 }
 
 std::vector<FactView> out_of_memory_view(const records::OutOfMemory& facts) {

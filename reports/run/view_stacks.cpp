@@ -323,9 +323,9 @@ std::optional<ParetoView> pareto_view(const Group& group) {
     if (best) front.push_back(point);
     view.has_claimed = view.has_claimed || mark == "claimed";
     view.has_broken = view.has_broken || !point.counts;
-    view.points.push_back({.number = std::to_string(point.index + 1),
+    view.points.push_back({.short_name = short_name(result, mark),
+                           .number = std::to_string(point.index + 1),
                            .strategy = printable(row_name(result.spec)),
-                           .short_name = short_name(result, mark),
                            .mark = mark,
                            .beside = beside_text(result),
                            .position = std::to_string(view.points.size()),

@@ -71,11 +71,11 @@ std::optional<TimeView> time_view(const CaseResult& result, const Group& group) 
                   .interval = interval_text(difference),
                   .half_width = half_width_text(difference),
                   .rounds = grouped(static_cast<std::int64_t>(difference.samples)),
-                  .more_rounds = interval && difference.more ? grouped(*difference.more) : "",
-                  .no_interval = no_interval_text(difference),
                   .faster = difference.direction == Direction::kBetter,
                   .slower = difference.direction == Direction::kWorse,
-                  .noise = interval && !is_told(difference)};
+                  .noise = interval && !is_told(difference),
+                  .more_rounds = interval && difference.more ? grouped(*difference.more) : "",
+                  .no_interval = no_interval_text(difference)};
 }
 
 void add_throughput(const CaseResult& result, const Group& group, RowView& row) {

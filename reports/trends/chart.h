@@ -11,74 +11,47 @@
 
 namespace peakbench::trends {
 
-using reports::FieldValues;
 
 struct LineView {
-  std::string path;
-
-  FieldValues fields() const { return {{"path", path, "An SVG path in a box 1000 wide and high"}}; }
+  PEAKBENCH_VIEW(text(path, "An SVG path in a box 1000 wide and high"));
 };
 
 struct PointView {
-  std::string x, y, href, label;
-  bool failed = false, worse = false, changed = false, quiet = false;
-
-  FieldValues fields() const {
-    return {{"x", x, "Per cent from the left"},
-            {"y", y, "Per cent from the bottom"},
-            {"href", href, "Its run"},
-            {"label", label, "Run, date, commit, figure, change"},
-            {"failed", failed, "No figure: the case did not end ok"},
-            {"worse", worse, "A gate found its run worse"},
-            {"changed", changed, "Memory, and not as at the point before"},
-            {"quiet", quiet, "None of these, and not the last"}};
-  }
+  PEAKBENCH_VIEW(text(x, "Per cent from the left"),
+                 text(y, "Per cent from the bottom"),
+                 text(href, "Its run"),
+                 text(label, "Run, date, commit, figure, change"),
+                 flag(failed, "No figure: the case did not end ok"),
+                 flag(worse, "A gate found its run worse"),
+                 flag(changed, "Memory, and not as at the point before"),
+                 flag(quiet, "None of these, and not the last"));
 };
 
 struct BreakView {
-  std::string x, label, number;
-
-  FieldValues fields() const {
-    return {{"x", x, "Per cent from the left"},
-            {"label", label, "What changed"},
-            {"number", number, "1-based"}};
-  }
+  PEAKBENCH_VIEW(text(x, "Per cent from the left"),
+                 text(label, "What changed"),
+                 text(number, "1-based"));
 };
 
 struct DateView {
-  std::string label, at;
-  bool minor = false;
-
-  FieldValues fields() const {
-    return {{"label", label, "A date"},
-            {"at", at, "Its place, 0 to 1"},
-            {"minor", minor, "May be left out where there is little room"}};
-  }
+  PEAKBENCH_VIEW(text(label, "A date"),
+                 text(at, "Its place, 0 to 1"),
+                 flag(minor, "May be left out where there is little room"));
 };
 
 struct ChartView {
-  std::string unit, from, count, runs, drawn;
-  bool many = false;
-  std::vector<LineView> lines;
-  std::vector<PointView> points;
-  std::vector<BreakView> breaks;
-  std::vector<reports::TickView> y_ticks;
-  std::vector<DateView> x_ticks;
-
-  FieldValues fields() const {
-    return {{"unit", unit, "GiB, MiB, KiB, bytes or ms"},
-            {"from", from, "Where the axis begins to count, when not at 0"},
-            {"count", count, "How many points there are"},
-            {"runs", runs, "The same with its word: `1 run`"},
-            {"drawn", drawn, "How many are drawn, where not all"},
-            {"many", many, "More than sixty are drawn"},
-            {"lines", lines, "One a stretch of comparable points"},
-            {"points", points, "Each leads to its run"},
-            {"has_breaks", !breaks.empty(), "`breaks` is not empty"},
-            {"breaks", breaks, "Where points cannot be compared"},
-            {"y_ticks", y_ticks, "Ticks of the figure"},
-            {"x_ticks", x_ticks, "Ticks of the runs, evenly"}};
-  }
+  PEAKBENCH_VIEW(text(unit, "GiB, MiB, KiB, bytes or ms"),
+                 text(from, "Where the axis begins to count, when not at 0"),
+                 text(count, "How many points there are"),
+                 text(runs, "The same with its word: `1 run`"),
+                 text(drawn, "How many are drawn, where not all"),
+                 flag(many, "More than sixty are drawn"),
+                 list(LineView, lines, "One a stretch of comparable points"),
+                 list(PointView, points, "Each leads to its run"),
+                 shown("has_breaks", !breaks.empty(), "`breaks` is not empty"),
+                 list(BreakView, breaks, "Where points cannot be compared"),
+                 list(reports::TickView, y_ticks, "Ticks of the figure"),
+                 list(DateView, x_ticks, "Ticks of the runs, evenly"));
 };
 
 using Trend = std::vector<trends::TrendPoint>;

@@ -69,10 +69,10 @@ SiteView site_view(const Contents& contents, const std::string& root) {
   return {.title = printable(contents.title),
           .branch = contents.branch.empty() ? "(no branch)" : printable(contents.branch),
           .root = root,
-          .report_count = count_text(contents.reports.size()),
           .runs = counted(contents.runs.size(), "run"),
           .branch_runs = counted(static_cast<std::size_t>(on_branch), "run"),
           .trends = counted(contents.series.size(), "case"),
+          .report_count = count_text(contents.reports.size()),
           .newest = printable(reports::date_for_people(newest->created)),
           .newest_iso = printable(newest->created),
           .comparison = contents.comparison};
@@ -92,6 +92,7 @@ RunView run_view(const Contents& contents, const RunRow& run, const std::string&
   return {.number = std::to_string(run.number),
           .anchor = run_anchor(run.number),
           .href = run_link(contents, root)(run.number),
+          .has_report = contents.reports.count(run.number) != 0,
           .created = printable(reports::date_for_people(run.created)),
           .created_iso = printable(run.created),
           .branch = printable(run.labels.branch),
@@ -99,6 +100,8 @@ RunView run_view(const Contents& contents, const RunRow& run, const std::string&
           .commit_full = printable(run.labels.commit),
           .verdict = verdict,
           .verdict_label = printable(verdict_label(verdict)),
+          .bad = verdict == "regressed" || verdict == "failed",
+          .good = verdict == "passed" || verdict == "accepted",
           .note = printable(run.labels.note),
           .title = printable(run.title),
           .suite = printable(run.suite),
@@ -107,9 +110,6 @@ RunView run_view(const Contents& contents, const RunRow& run, const std::string&
           .status = run.status == "complete" ? "" : printable(run.status),
           .libtorch = printable(run.conditions.libtorch),
           .driver = printable(run.conditions.driver),
-          .has_report = contents.reports.count(run.number) != 0,
-          .bad = verdict == "regressed" || verdict == "failed",
-          .good = verdict == "passed" || verdict == "accepted",
           .clock_back = contents.clocks_back.count(run.number) != 0};
 }
 

@@ -28,57 +28,44 @@ struct Contents {
 };
 
 struct SiteView {
-  std::string title, branch, root, report_count;
-  std::string runs, branch_runs, trends;
-  std::string newest, newest_iso;
-  bool comparison = false;
-
-  FieldValues fields() const {
-    return {{"title", title, "The site's title"},
-            {"branch", branch, "The branch that trends show"},
-            {"root", root, "From this page to the index: empty, `../` or `../../`"},
-            {"runs", runs, "The same with its word: `1 run`, `2 runs`"},
-            {"branch_runs", branch_runs, "So of the branch"},
-            {"trends", trends, "So of cases"},
-            {"report_count", report_count, "Runs that have a report here"},
-            {"several_reports", report_count != "1", "`report_count` is not one"},
-            {"newest", newest, "When the newest run began, for people"},
-            {"newest_iso", newest_iso, "The same, RFC 3339"},
-            {"comparison", comparison, "There is a comparison"}};
-  }
+  PEAKBENCH_VIEW(text(title, "The site's title"),
+                 text(branch, "The branch that trends show"),
+                 text(root, "From this page to the index: empty, `../` or `../../`"),
+                 text(runs, "The same with its word: `1 run`, `2 runs`"),
+                 text(branch_runs, "So of the branch"),
+                 text(trends, "So of cases"),
+                 text(report_count, "Runs that have a report here"),
+                 shown("several_reports", report_count != "1", "`report_count` is not one"),
+                 text(newest, "When the newest run began, for people"),
+                 text(newest_iso, "The same, RFC 3339"),
+                 flag(comparison, "There is a comparison"));
 };
 
 SiteView site_view(const Contents& contents, const std::string& root);
 
 struct RunView {
-  std::string number, anchor, href, created, created_iso, branch, commit, commit_full;
-  std::string verdict, verdict_label, note, title, suite, cases, ok, status, libtorch, driver;
-  bool has_report = false, bad = false, good = false, clock_back = false;
-
-  FieldValues fields() const {
-    return {{"number", number, "As `peakbench history list` numbers it"},
-            {"anchor", anchor, "An id for links"},
-            {"href", href, "Its report, or its place in the list of runs"},
-            {"has_report", has_report, "It has a report here"},
-            {"created", created, "When it began, for people"},
-            {"created_iso", created_iso, "The same, RFC 3339"},
-            {"branch", branch, "Branch"},
-            {"commit", commit, "The first twelve characters"},
-            {"commit_full", commit_full, "All of them"},
-            {"verdict", verdict, "passed, regressed, failed, unknown, accepted, or empty"},
-            {"verdict_label", verdict_label, "In words"},
-            {"bad", bad, "regressed or failed"},
-            {"good", good, "passed or accepted"},
-            {"note", note, "Why it was accepted"},
-            {"title", title, "The run's title"},
-            {"suite", suite, "Suite file"},
-            {"cases", cases, "How many cases"},
-            {"ok", ok, "How many ended ok"},
-            {"status", status, "interrupted, where it was; else empty"},
-            {"libtorch", libtorch, "LibTorch's version"},
-            {"driver", driver, "The driver's, where there is one"},
-            {"clock_back", clock_back, "Created earlier than the previous run (clock skew)"}};
-  }
+  PEAKBENCH_VIEW(text(number, "As `peakbench history list` numbers it"),
+                 text(anchor, "An id for links"),
+                 text(href, "Its report, or its place in the list of runs"),
+                 flag(has_report, "It has a report here"),
+                 text(created, "When it began, for people"),
+                 text(created_iso, "The same, RFC 3339"),
+                 text(branch, "Branch"),
+                 text(commit, "The first twelve characters"),
+                 text(commit_full, "All of them"),
+                 text(verdict, "passed, regressed, failed, unknown, accepted, or empty"),
+                 text(verdict_label, "In words"),
+                 flag(bad, "regressed or failed"),
+                 flag(good, "passed or accepted"),
+                 text(note, "Why it was accepted"),
+                 text(title, "The run's title"),
+                 text(suite, "Suite file"),
+                 text(cases, "How many cases"),
+                 text(ok, "How many ended ok"),
+                 text(status, "interrupted, where it was; else empty"),
+                 text(libtorch, "LibTorch's version"),
+                 text(driver, "The driver's, where there is one"),
+                 flag(clock_back, "Created earlier than the previous run (clock skew)"));
 };
 
 RunView run_view(const Contents& contents, const trends::RunRow& run, const std::string& root);
@@ -101,29 +88,17 @@ std::string run_anchor(std::int64_t run);              // "run-12"
 // The list of runs, in pages.
 
 struct PageLinkView {
-  std::string number, href;
-  bool here = false;
-
-  FieldValues fields() const {
-    return {{"number", number, "1-based"},
-            {"href", href, "From this page"},
-            {"here", here, "This page"}};
-  }
+  PEAKBENCH_VIEW(text(number, "1-based"),
+                 text(href, "From this page"),
+                 flag(here, "This page"));
 };
 
 struct RunsView {
-  SiteView site;
-  std::vector<RunView> runs;
-  std::vector<PageLinkView> pages;
-  std::string page;
-
-  FieldValues fields() const {
-    return {{"site", site, "On every page"},
-            {"runs", runs, "Runs of all branches, the newest first"},
-            {"several_pages", pages.size() > 1, "There is more than one page"},
-            {"pages", pages, "All pages of the list"},
-            {"page", page, "1-based"}};
-  }
+  PEAKBENCH_VIEW(object(SiteView, site, "On every page"),
+                 list(RunView, runs, "Runs of all branches, the newest first"),
+                 shown("several_pages", pages.size() > 1, "There is more than one page"),
+                 list(PageLinkView, pages, "All pages of the list"),
+                 text(page, "1-based"));
 };
 
 RunsView runs_view(const Contents& contents, std::size_t page);
