@@ -183,11 +183,6 @@ void add_held(Held& sum, const Held& held) {
   sum.shapes.insert(held.shapes.begin(), held.shapes.end());
 }
 
-void forget_numbers(std::vector<CategoryCauses>& categories) {
-  for (auto& category : categories)
-    for (auto& cause : category.causes) cause.base.tensors = cause.now.tensors = 0;
-}
-
 Alike alike(const trace::AliveAllocation& one, std::int64_t count) {
   return {trace::to_string(one.phase),
           trace::to_string(one.category),
@@ -325,28 +320,39 @@ std::vector<CategoryCauses> causes_of(const std::vector<Alike>& alike) {
 
 std::vector<CategoryCauses> causes_of(const trace::Alive& alive) { return Fold(alive).causes(); }
 
-std::vector<CategoryCauses> causes_of(const std::vector<Part>& base, const std::vector<Part>& now,
-                                      const std::string& phase_in_base, const std::string& phase) {
-  using Key = std::tuple<std::string, std::string, std::string, std::string>;
-  std::map<Key, std::pair<std::int64_t, std::int64_t>> sums;  // asked for, of blocks
+std::vector<Part> differences_of(const std::vector<Part>& base, const std::vector<Part>& now,
+                                 const std::string& phase_in_base, const std::string& phase) {
+  std::map<Key, Part> differences;
   const auto count = [&](const std::vector<Part>& parts, const std::string& of, std::int64_t sign) {
     for (const auto& part : parts) {
       if (part.phase != of) continue;
-      auto& sum = sums[{part.allocated_in, part.category, part.module, part.op}];
-      sum.first += sign * part.requested_bytes;
-      sum.second += sign * part.block_bytes;
+      auto& sum = differences[{part.allocated_in, part.category, part.module, part.op}];
+      sum = {phase,
+             part.allocated_in,
+             part.category,
+             part.module,
+             part.op,
+             sum.requested_bytes + sign * part.requested_bytes,
+             sum.block_bytes + sign * part.block_bytes};
     }
   };
   count(base, phase_in_base, -1);
   count(now, phase, +1);
+  std::vector<Part> found;
+  for (auto& [key, part] : differences)
+    if (part.requested_bytes != 0 || part.block_bytes != 0) found.push_back(std::move(part));
+  return found;
+}
+
+std::vector<CategoryCauses> causes_of(const std::vector<Part>& base, const std::vector<Part>& now,
+                                      const std::string& phase_in_base, const std::string& phase) {
   Fold fold;
-  for (const auto& [key, sum] : sums) {
-    const auto& [allocated_in, category, module, op] = key;
-    if (sum.first == 0 && sum.second == 0) continue;
-    fold.add({allocated_in, category, module, op, "", "", "", sum.first, sum.second, 1});
-  }
+  for (const auto& part : differences_of(base, now, phase_in_base, phase))
+    fold.add({part.allocated_in, part.category, part.module, part.op, "", "", "",
+              part.requested_bytes, part.block_bytes, 1});
   auto found = fold.causes();
-  forget_numbers(found);
+  for (auto& category : found)
+    for (auto& cause : category.causes) cause.base.tensors = cause.now.tensors = 0;
   return found;
 }
 

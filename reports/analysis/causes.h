@@ -157,6 +157,9 @@ class Fold {
 // none is without a difference. The largest difference comes first, grown or shrunk.
 std::vector<CategoryCauses> causes_of(const std::vector<Alike>& alike);
 std::vector<CategoryCauses> causes_of(const trace::Alive& alive);
+// Parts that differ between two maxima, with the differences as their bytes; by name.
+std::vector<Part> differences_of(const std::vector<Part>& base, const std::vector<Part>& now,
+                                 const std::string& phase_in_base, const std::string& phase);
 // Of sums alone, as a history keeps them: without numbers of tensors, names and dtypes.
 std::vector<CategoryCauses> causes_of(const std::vector<Part>& base, const std::vector<Part>& now,
                                       const std::string& phase_in_base, const std::string& phase);

@@ -1,6 +1,7 @@
 #include "reports/analysis/timing.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -111,17 +112,8 @@ double mean_of(const std::vector<double>& values) {
 }  // namespace
 
 const char* to_string(Direction direction) {
-  switch (direction) {
-    case Direction::kSame:
-      return "same";
-    case Direction::kBetter:
-      return "better";
-    case Direction::kWorse:
-      return "worse";
-    case Direction::kUnknown:
-      return "unknown";
-  }
-  return "";
+  static constexpr std::array kNames{"same", "better", "worse", "unknown"};
+  return kNames.at(static_cast<std::size_t>(direction));
 }
 
 double student_t_cdf(double t, int freedom) {

@@ -206,12 +206,9 @@ Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes
   append(found.findings, find_joined(program));
   append(found.findings, find_evaluation(program));
   append(found.findings, find_kept(program, grown));
-  append(found.findings, find_larger_copies(program));
-  append(found.findings, find_frozen_copies(program));
-  append(found.findings, find_elsewhere(program));
-  append(found.findings, find_inputs(program));
-  append(found.findings, find_models(program));
-  append(found.findings, find_reserved(program));
+  for (const auto find : {find_larger_copies, find_frozen_copies, find_elsewhere, find_inputs,
+                          find_models, find_reserved})
+    append(found.findings, find(program));
   return found;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -254,23 +255,9 @@ void add_notes(const Comparison& found, std::vector<std::string>& notes) {
 }  // namespace
 
 const char* to_string(CaseState state) {
-  switch (state) {
-    case CaseState::kCompared:
-      return "compared";
-    case CaseState::kNew:
-      return "new";
-    case CaseState::kMissing:
-      return "missing";
-    case CaseState::kFailed:
-      return "failed";
-    case CaseState::kStillFailed:
-      return "still_failed";
-    case CaseState::kRecovered:
-      return "recovered";
-    case CaseState::kRefused:
-      return "refused";
-  }
-  return "";
+  static constexpr std::array kNames{"compared",     "new",       "missing", "failed",
+                                     "still_failed", "recovered", "refused"};
+  return kNames.at(static_cast<std::size_t>(state));
 }
 
 Policy policy_of(const Source& base, const Source& now) {
@@ -357,24 +344,29 @@ bool is_told_at_peak(const CaseComparison& one, const PhaseGrowth& growth) {
          one.at_peak->base_phase == growth.phase;
 }
 
+namespace {
+
+template <class Is>
+std::size_t count_if(const Comparison& comparison, Is is) {
+  return static_cast<std::size_t>(std::ranges::count_if(comparison.cases, is));
+}
+
+}  // namespace
+
 std::size_t count(const Comparison& comparison, CaseState state) {
-  return static_cast<std::size_t>(
-      std::count_if(comparison.cases.begin(), comparison.cases.end(),
-                    [&](const CaseComparison& one) { return one.state == state; }));
+  return count_if(comparison, [&](const CaseComparison& one) { return one.state == state; });
 }
 
 std::size_t count_memory(const Comparison& comparison, Direction direction) {
-  return static_cast<std::size_t>(std::count_if(
-      comparison.cases.begin(), comparison.cases.end(), [&](const CaseComparison& one) {
-        return one.state == CaseState::kCompared && one.memory == direction;
-      }));
+  return count_if(comparison, [&](const CaseComparison& one) {
+    return one.state == CaseState::kCompared && one.memory == direction;
+  });
 }
 
 std::size_t count_speed(const Comparison& comparison, Direction direction) {
-  return static_cast<std::size_t>(std::count_if(
-      comparison.cases.begin(), comparison.cases.end(), [&](const CaseComparison& one) {
-        return one.speed && one.speed->difference.direction == direction;
-      }));
+  return count_if(comparison, [&](const CaseComparison& one) {
+    return one.speed && one.speed->difference.direction == direction;
+  });
 }
 
 }  // namespace peakbench::compare

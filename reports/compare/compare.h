@@ -47,11 +47,8 @@ struct CategoryChange {  // at the peak; all categories of either, in the order 
   std::int64_t base = 0, now = 0;
 };
 
-// A part (reports/analysis/causes.h) that is not as large as it was.
-struct Growth {
-  std::string allocated_in, category, module, op;
-  std::int64_t requested_bytes = 0, block_bytes = 0;  // differences
-};
+// A part that is not as large as it was: its bytes are differences.
+using Growth = analysis::Part;
 
 // Allocations at a maximum that have no like one in the other run.
 using Appeared = analysis::Alike;

@@ -14,15 +14,12 @@
 namespace peakbench::compare {
 namespace {
 
-using compare::CaseComparison;
-using compare::CaseState;
-using compare::Direction;
 using reports::printable;
 
 constexpr std::size_t kPartsNamed = 5;
 
 // The parts that grew where a figure is worse, the one that grew most first.
-void add_parts(const compare::PhaseGrowth& growth, std::vector<std::string>& details) {
+void add_parts(const PhaseGrowth& growth, std::vector<std::string>& details) {
   if (growth.direction != Direction::kWorse) return;
   std::size_t named = 0;
   for (const auto& part : growth.parts) {
@@ -30,21 +27,20 @@ void add_parts(const compare::PhaseGrowth& growth, std::vector<std::string>& det
     if (!grew || named++ == kPartsNamed) break;
     details.push_back(
         fmt::format("{}: {} asked for, {} allocated: {}", reports::phase_label(growth.phase),
-                    compare::short_difference(part.requested_bytes),
-                    compare::short_difference(part.block_bytes),
-                    compare::part_text(part.category, part.allocated_in, part.module, part.op)));
+                    short_difference(part.requested_bytes), short_difference(part.block_bytes),
+                    part_text(part.category, part.allocated_in, part.module, part.op)));
   }
 }
 
-bool is_worse(const compare::Measure& measure) {
+bool is_worse(const Measure& measure) {
   return measure.is_held && measure.direction == Direction::kWorse;
 }
 
 // The other places where a figure is worse, in short: the one that grew most there.
-std::string also_worse(const CaseComparison& one, const compare::Measure& told) {
+std::string also_worse(const CaseComparison& one, const Measure& told) {
   constexpr std::size_t kPlacesNamed = 4;
-  std::vector<const compare::Measure*> places;
-  const auto same_place = [](const compare::Measure& a, const compare::Measure& b) {
+  std::vector<const Measure*> places;
+  const auto same_place = [](const Measure& a, const Measure& b) {
     return a.where == b.where && a.space == b.space;
   };
   for (const auto& measure : one.measures) {
@@ -60,9 +56,8 @@ std::string also_worse(const CaseComparison& one, const compare::Measure& told) 
   }
   std::string text;
   for (std::size_t i = 0; i < std::min(kPlacesNamed, places.size()); ++i)
-    text += (i == 0 ? "" : ", ") +
-            fmt::format("{} {}", compare::figure_name(*places[i]),
-                        compare::short_difference(places[i]->now - places[i]->base));
+    text += (i == 0 ? "" : ", ") + fmt::format("{} {}", figure_name(*places[i]),
+                                               short_difference(places[i]->now - places[i]->base));
   if (places.size() > kPlacesNamed)
     text += fmt::format(" and {} more", places.size() - kPlacesNamed);
   return text.empty() ? "" : ". Also worse: " + text;
@@ -70,24 +65,22 @@ std::string also_worse(const CaseComparison& one, const compare::Measure& told) 
 
 Finding memory_finding(const CaseComparison& one) {
   Finding finding{one.id, Outcome::kRegression, "", {}};
-  const auto* told = compare::telling_figure(one);
-  finding.sentence = "memory is worse: " + compare::figure_text(*told);
-  if (const auto* why = compare::explanation_of(one, *told))
-    finding.sentence +=
-        (told->where == "peak" ? ", " : ": ") + compare::explanation_text(*why, *told);
+  const auto* told = telling_figure(one);
+  finding.sentence = "memory is worse: " + figure_text(*told);
+  if (const auto* why = explanation_of(one, *told))
+    finding.sentence += (told->where == "peak" ? ", " : ": ") + explanation_text(*why, *told);
   if (told->where == "peak" && told->space.empty() && !one.lines.empty() &&
       one.lines.front().now > one.lines.front().base)
-    finding.sentence +=
-        "; the line of code that grew most: " + compare::line_text(one.lines.front());
+    finding.sentence += "; the line of code that grew most: " + line_text(one.lines.front());
   finding.sentence += also_worse(one, *told);
   for (const auto& measure : one.measures)
-    if (is_worse(measure)) finding.details.push_back(compare::figure_text(measure));
+    if (is_worse(measure)) finding.details.push_back(figure_text(measure));
   for (const auto& measure : one.measures)
     if (is_worse(measure) && &measure != told)
-      if (const auto* why = compare::explanation_of(one, measure);
+      if (const auto* why = explanation_of(one, measure);
           why != nullptr && measure.figure == "allocated")
-        finding.details.push_back(fmt::format("{}: {}", compare::figure_name(measure),
-                                              compare::explanation_text(*why, measure)));
+        finding.details.push_back(
+            fmt::format("{}: {}", figure_name(measure), explanation_text(*why, measure)));
   for (const auto& growth : one.growth) add_parts(growth, finding.details);
   if (!one.growth_note.empty())
     finding.details.push_back("what grew is not known: " + one.growth_note);
@@ -112,19 +105,19 @@ void judge_under_other_conditions(const CaseComparison& one, const std::string& 
     is_said = true;
   }
   if (is_said || one.memory != Direction::kBetter) return;
-  const auto* told = compare::telling_figure(one);
+  const auto* told = telling_figure(one);
   findings.push_back(
-      incomparable_finding(one, conditions, "memory is better: " + compare::figure_text(*told)));
+      incomparable_finding(one, conditions, "memory is better: " + figure_text(*told)));
 }
 
 Finding speed_finding(const CaseComparison& one) {
   return {one.id,
           Outcome::kRegression,
-          "the step is slower: " + compare::speed_text(one.speed->difference, "processes"),
+          "the step is slower: " + speed_text(one.speed->difference, "processes"),
           {}};
 }
 
-std::vector<Finding> findings_of(const CaseComparison& one, const compare::Comparison& comparison) {
+std::vector<Finding> findings_of(const CaseComparison& one, const Comparison& comparison) {
   const auto& policy = comparison.policy;
   std::vector<Finding> found;
   switch (one.state) {
@@ -134,17 +127,15 @@ std::vector<Finding> findings_of(const CaseComparison& one, const compare::Compa
     case CaseState::kFailed:
     case CaseState::kMissing:
       if (one.state == CaseState::kFailed ? policy.failed_fails : policy.missing_fails)
-        found.push_back({one.id,
-                         Outcome::kFailedCase,
-                         fmt::format("{}: {}", compare::state_text(one), one.reason),
-                         {}});
+        found.push_back(
+            {one.id, Outcome::kFailedCase, fmt::format("{}: {}", state_text(one), one.reason), {}});
       break;
     default:
       break;
   }
   if (one.memory == Direction::kWorse) found.push_back(memory_finding(one));
   if (policy.verdict_fails && one.verdict && one.verdict->direction == Direction::kWorse)
-    found.push_back({one.id, Outcome::kRegression, compare::verdict_text(*one.verdict), {}});
+    found.push_back({one.id, Outcome::kRegression, verdict_text(*one.verdict), {}});
   if (policy.throughput && one.speed && one.speed->difference.direction == Direction::kWorse)
     found.push_back(speed_finding(one));
   if (!comparison.incomparable.empty())
@@ -157,24 +148,24 @@ std::string why_skipped(const CaseComparison& one) {
     case CaseState::kNew:
       return "new: " + (one.reason.empty() ? "BASE has nothing to compare it with" : one.reason);
     case CaseState::kStillFailed:
-      return compare::state_text(one) + ": " + one.reason;
+      return state_text(one) + ": " + one.reason;
     default:
       return "";
   }
 }
 
 // Beside cases that were compared, a case that still fails passes: it was known, and it is listed.
-bool nothing_compared(const compare::Comparison& comparison) {
-  return compare::count(comparison, CaseState::kCompared) == 0;
+bool nothing_compared(const Comparison& comparison) {
+  return count(comparison, CaseState::kCompared) == 0;
 }
 
-Finding nothing_finding(const compare::Comparison& comparison) {
+Finding nothing_finding(const Comparison& comparison) {
   return {"",
           Outcome::kUnusable,
           fmt::format("no case's memory was compared ({}): nothing was checked. Compare with a run "
                       "in which a case of NEW ended ok, or pass --allow-nothing where that is "
                       "expected",
-                      compare::states_text(comparison)),
+                      states_text(comparison)),
           {}};
 }
 
@@ -188,24 +179,17 @@ Outcome first_that_applies(const std::vector<Finding>& findings) {
 }  // namespace
 
 const char* to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kPassed:
-      return "passed";
-    case Outcome::kUnusable:
-      return "unusable";
-    case Outcome::kRegression:
-      return "regression";
-    case Outcome::kFailedCase:
-      return "failed_case";
-  }
-  return "";
+  return outcome == Outcome::kPassed       ? "passed"
+         : outcome == Outcome::kUnusable   ? "unusable"
+         : outcome == Outcome::kRegression ? "regression"
+                                           : "failed_case";
 }
 
 std::string headline(const Finding& finding) {
   return finding.case_id.empty() ? finding.sentence : finding.case_id + ": " + finding.sentence;
 }
 
-Decision decide(const compare::Comparison& comparison, bool allow_nothing) {
+Decision decide(const Comparison& comparison, bool allow_nothing) {
   Decision decision;
   for (const auto& one : comparison.cases) {
     Checked checked{one.id, one.now_seconds, {}, why_skipped(one)};
@@ -218,13 +202,13 @@ Decision decide(const compare::Comparison& comparison, bool allow_nothing) {
   if (decision.findings.empty() && !allow_nothing && nothing_compared(comparison))
     decision.findings.push_back(nothing_finding(comparison));
   decision.outcome = first_that_applies(decision.findings);
-  decision.summary = compare::summary_text(comparison);
+  decision.summary = summary_text(comparison);
   for (const auto& change : comparison.changes)
-    if (change.is_setting) decision.settings.push_back(compare::change_text(change));
+    if (change.is_setting) decision.settings.push_back(change_text(change));
   return decision;
 }
 
-nlohmann::ordered_json to_json(const compare::Comparison& comparison, const Decision& decision) {
+nlohmann::ordered_json to_json(const Comparison& comparison, const Decision& decision) {
   auto findings = nlohmann::ordered_json::array();
   for (const auto& finding : decision.findings)
     findings.push_back({{"case", finding.case_id},
@@ -237,12 +221,12 @@ nlohmann::ordered_json to_json(const compare::Comparison& comparison, const Deci
                                 {"summary", decision.summary},
                                 {"settings", decision.settings},
                                 {"findings", std::move(findings)}}}};
-  json.update(compare::to_json(comparison));
+  json.update(to_json(comparison));
   return json;
 }
 
 std::string to_text(const Decision& decision, int width) {
-  compare::Page page(width);
+  Page page(width);
   for (const auto& finding : decision.findings) {
     if (!finding.case_id.empty()) page.line(0, printable(finding.case_id));
     page.line(finding.case_id.empty() ? 0 : 2, printable(finding.sentence));
@@ -259,7 +243,6 @@ std::string to_text(const Decision& decision, int width) {
 // an error.
 
 namespace {
-
 
 struct FindingView {
   PEAKBENCH_VIEW(text(type, "regression, failed case or unusable"),
@@ -324,7 +307,7 @@ TestCaseView whole_gate_view(const Finding& finding) {
 
 }  // namespace
 
-std::string junit(const compare::Comparison& comparison, const Decision& decision,
+std::string junit(const Comparison& comparison, const Decision& decision,
                   const std::string& template_directory,
                   const std::string& builtin_template_directory) {
   SuiteView view;

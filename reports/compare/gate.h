@@ -52,14 +52,14 @@ struct Decision {
 // kFailedCase, kRegression. Without any, a comparison in which no case's memory was compared is
 // kUnusable, unless `allow_nothing`: a gate that checked nothing must not look like one that
 // passed.
-Decision decide(const compare::Comparison& comparison, bool allow_nothing = false);
+Decision decide(const Comparison& comparison, bool allow_nothing = false);
 
 // The comparison's JSON with `gate` {outcome, exit_code, summary, findings} in front.
-nlohmann::ordered_json to_json(const compare::Comparison& comparison, const Decision& decision);
+nlohmann::ordered_json to_json(const Comparison& comparison, const Decision& decision);
 
 // As JUnit XML, for those who show test results: a test case a case. `template_directories` as for
 // reports.
-std::string junit(const compare::Comparison& comparison, const Decision& decision,
+std::string junit(const Comparison& comparison, const Decision& decision,
                   const std::string& template_directory,
                   const std::string& builtin_template_directory);
 

@@ -178,34 +178,8 @@ Evidence evidence_of(const Source& source, const records::CaseResult& result) {
   return found;
 }
 
-using Key = std::tuple<std::string, std::string, std::string, std::string>;
-
 bool grew_more(const Growth& a, const Growth& b) {
   return std::tie(a.block_bytes, a.requested_bytes) > std::tie(b.block_bytes, b.requested_bytes);
-}
-
-std::vector<Growth> growth_of(const std::vector<Part>& base, const std::string& base_phase,
-                              const std::vector<Part>& now, const std::string& phase) {
-  std::map<Key, Growth> differences;
-  const auto count = [&](const std::vector<Part>& parts, const std::string& of, std::int64_t sign) {
-    for (const auto& part : parts) {
-      if (part.phase != of) continue;
-      auto& growth = differences[{part.allocated_in, part.category, part.module, part.op}];
-      growth.allocated_in = part.allocated_in;
-      growth.category = part.category;
-      growth.module = part.module;
-      growth.op = part.op;
-      growth.requested_bytes += sign * part.requested_bytes;
-      growth.block_bytes += sign * part.block_bytes;
-    }
-  };
-  count(base, base_phase, -1);
-  count(now, phase, +1);
-  std::vector<Growth> found;
-  for (auto& [key, growth] : differences)
-    if (growth.requested_bytes != 0 || growth.block_bytes != 0) found.push_back(std::move(growth));
-  std::stable_sort(found.begin(), found.end(), grew_more);
-  return found;
 }
 
 const trace::Alive& alive_in(const Evidence& evidence, const std::string& phase) {
@@ -220,7 +194,8 @@ PhaseGrowth explain(const Evidence& base, const std::string& base_phase, const E
   growth.phase = phase;
   growth.base_phase = base_phase;
   growth.direction = direction;
-  growth.parts = growth_of(base.parts, base_phase, now.parts, phase);
+  growth.parts = differences_of(base.parts, now.parts, base_phase, phase);
+  std::ranges::stable_sort(growth.parts, grew_more);
   for (const auto& part : growth.parts) {
     growth.requested_bytes += part.requested_bytes;
     growth.block_bytes += part.block_bytes;

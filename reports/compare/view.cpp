@@ -1,6 +1,7 @@
 #include "reports/compare/view.h"
 
 #include <algorithm>
+#include <array>
 
 #include "reports/compare/words.h"
 #include "reports/render/format.h"
@@ -205,22 +206,8 @@ bool speed_changed(const CaseComparison& one) {
 // How much a reader wants to see it: 0 is first; kUnchanged is told in a line of its own list.
 constexpr int kUnchanged = 9;
 int rank(const CaseComparison& one) {
-  switch (one.state) {
-    case CaseState::kRefused:
-      return 0;
-    case CaseState::kFailed:
-      return 1;
-    case CaseState::kMissing:
-      return 2;
-    case CaseState::kRecovered:
-      return 6;
-    case CaseState::kNew:
-      return 7;
-    case CaseState::kStillFailed:
-      return 8;
-    case CaseState::kCompared:
-      break;
-  }
+  constexpr std::array kRanks{kUnchanged, 7, 2, 1, 8, 6, 0};  // in the order of CaseState
+  if (one.state != CaseState::kCompared) return kRanks.at(static_cast<std::size_t>(one.state));
   const auto reliance = one.verdict ? one.verdict->direction : Direction::kSame;
   if (one.memory == Direction::kWorse || reliance == Direction::kWorse) return 3;
   if (speed_changed(one)) return one.speed->difference.direction == Direction::kWorse ? 4 : 5;

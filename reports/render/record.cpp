@@ -1,21 +1,11 @@
 #include "reports/render/record.h"
 
+#include <array>
+
 namespace peakbench::reports {
 namespace {
 
-const char* kind_name(FieldKind kind) {
-  switch (kind) {
-    case FieldKind::kText:
-      return "text";
-    case FieldKind::kFlag:
-      return "flag";
-    case FieldKind::kObject:
-      return "object";
-    case FieldKind::kList:
-      return "list";
-  }
-  return "";
-}
+constexpr std::array kKinds{"text", "flag", "object", "list"};  // in the order of FieldKind
 
 void describe(const Field& parent, const std::string& path, std::string& out) {
   out += "\n### " + (path.empty() ? "Everywhere" : "In `" + path + "`") + "\n\n" + table_of(parent);
@@ -38,7 +28,8 @@ const Field* Field::find(const std::string& child) const {
 std::string table_of(const Field& parent) {
   std::string out = "| field | kind | what it is |\n|---|---|---|\n";
   for (const Field& field : parent.fields)
-    out += "| `" + field.name + "` | " + kind_name(field.kind) + " | " + field.summary + " |\n";
+    out += "| `" + field.name + "` | " + kKinds.at(static_cast<std::size_t>(field.kind)) + " | " +
+           field.summary + " |\n";
   return out;
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 #include "records/axes.h"
 
@@ -52,28 +54,15 @@ bool is_forbidden_in_xml(char32_t c) {
 }  // namespace
 
 std::string escape_html(const std::string& text) {
+  using Entity = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array kEntities{Entity{"&", "&amp;"}, Entity{"<", "&lt;"},
+                                        Entity{">", "&gt;"}, Entity{"\"", "&quot;"},
+                                        Entity{"'", "&#39;"}};
   std::string result;
   for_each_shown(text, [&](std::string_view character) {
     if (is_forbidden_in_xml(code_point(character))) character = kReplacement;
-    switch (character[0]) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += character;
-    }
+    const auto* entity = std::ranges::find(kEntities, character, &Entity::first);
+    result += entity == kEntities.end() ? character : entity->second;
   });
   return result;
 }

@@ -62,27 +62,10 @@ std::vector<std::string> in_phase_order(std::vector<std::string> phases) {
 }
 
 std::string status_label(records::Status status, records::CaseKind kind) {
-  switch (status) {
-    case records::Status::kOk:
-      return "ok";
-    case records::Status::kOutOfMemory:
-      return "out of memory";
-    case records::Status::kTimeout:
-      return "timeout";
-    case records::Status::kCrashed:
-      return records::facts_of(kind).has_stack ? "crashed" : "did not end well";
-    case records::Status::kUnsupported:
-      return "unsupported";
-    case records::Status::kConflict:
-      return "conflict";
-    case records::Status::kNoEffect:
-      return "no effect";
-    case records::Status::kHostFailure:
-      return "not measured";
-    case records::Status::kInterrupted:
-      return "interrupted";
-  }
-  return "";
+  if (status == records::Status::kHostFailure) return "not measured";
+  if (status == records::Status::kCrashed && !records::facts_of(kind).has_stack)
+    return "did not end well";
+  return spaced(records::to_string(status));
 }
 
 bool trains_differently(const records::Equivalence& equivalence) {

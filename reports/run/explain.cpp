@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -110,35 +111,13 @@ const char* spoken(Phase phase) {
 
 // As it follows "1.000 GiB less".
 const char* spoken(Category category) {
-  switch (category) {
-    case Category::kParameter:
-      return "parameter memory";
-    case Category::kBuffer:
-      return "buffer memory";
-    case Category::kGradient:
-      return "gradient memory";
-    case Category::kOptimizerState:
-      return "optimizer state";
-    case Category::kInput:
-      return "input memory";
-    case Category::kActivation:
-      return "activation memory";
-    case Category::kRecomputedActivation:
-      return "recomputed activations";
-    case Category::kTemporary:
-      return "temporary memory";
-    case Category::kWorkspace:
-      return "library workspace";
-    case Category::kCommunication:
-      return "buffers of communication";
-    case Category::kGraphPool:
-      return "memory of CUDA graphs";
-    case Category::kKept:
-      return "memory kept from step to step";
-    case Category::kAllocatorSlack:
-      return "allocator slack";
-  }
-  return "";
+  static constexpr std::array<const char*, kCategoryCount> kWords = {
+      "parameter memory",         "buffer memory",         "gradient memory",
+      "optimizer state",          "input memory",          "activation memory",
+      "recomputed activations",   "temporary memory",      "library workspace",
+      "buffers of communication", "memory of CUDA graphs", "memory kept from step to step",
+      "allocator slack"};
+  return kWords.at(static_cast<std::size_t>(category));
 }
 
 std::string where(const Moment& moment) {

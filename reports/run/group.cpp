@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -144,19 +145,11 @@ void add(const CaseResult& result, std::vector<Note>& notes) {
 }
 
 const char* meaning(VerdictKind kind) {
-  switch (kind) {
-    case VerdictKind::exact:
-      return "a card takes this much";
-    case VerdictKind::exact_if:
-      return "the program's path must not depend on this";
-    case VerdictKind::lower_bound:
-      return "a card takes this much or more";
-    case VerdictKind::upper_bound:
-      return "a card takes this much or less";
-    case VerdictKind::unreliable:
-      break;
-  }
-  return "a card may take more or less";
+  static constexpr std::array kMeanings{
+      "a card takes this much", "the program's path must not depend on this",
+      "a card takes this much or more", "a card takes this much or less",
+      "a card may take more or less"};
+  return kMeanings.at(static_cast<std::size_t>(kind));
 }
 
 // How large a workspace would have to be for a row to pass one that takes as much or more. Nothing

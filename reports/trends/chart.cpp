@@ -13,10 +13,6 @@
 namespace peakbench::trends {
 namespace {
 
-using trends::figure;
-using trends::Metric;
-using trends::TrendPoint;
-
 constexpr std::size_t kStretches = 80;
 constexpr std::size_t kDateTicks = 6;
 

@@ -11,7 +11,6 @@
 
 namespace peakbench::trends {
 
-
 struct LineView {
   PEAKBENCH_VIEW(text(path, "An SVG path in a box 1000 wide and high"));
 };
@@ -54,23 +53,22 @@ struct ChartView {
                  list(DateView, x_ticks, "Ticks of the runs, evenly"));
 };
 
-using Trend = std::vector<trends::TrendPoint>;
+using Trend = std::vector<TrendPoint>;
 using LinkTo = std::function<std::string(std::int64_t run)>;
 
 inline constexpr std::size_t kDrawnInFull = 400;  // points; beyond that some are left out
 
 // Which points are drawn: all of them, or of each stretch the first, the least, the largest and the
 // last, and every one whose status or comparability changes.
-std::vector<std::size_t> drawn_points(const Trend& trend, trends::Metric metric);
+std::vector<std::size_t> drawn_points(const Trend& trend, Metric metric);
 
 // nullopt where no point has the figure.
-std::optional<ChartView> chart_view(const Trend& trend, trends::Metric metric, const LinkTo& link);
+std::optional<ChartView> chart_view(const Trend& trend, Metric metric, const LinkTo& link);
 
 // An SVG path in a box 1000 wide and high; empty where no point has the figure.
-std::string spark_path(const Trend& trend, trends::Metric metric);
+std::string spark_path(const Trend& trend, Metric metric);
 
 // "+512 bytes", "−1.102 GiB"; for a step "+1.2%". Empty where they are equal or cannot be compared.
-std::string change_words(const trends::TrendPoint* before, const trends::TrendPoint& now,
-                         trends::Metric metric);
+std::string change_words(const TrendPoint* before, const TrendPoint& now, Metric metric);
 
 }  // namespace peakbench::trends

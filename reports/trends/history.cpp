@@ -145,70 +145,58 @@ void fill(const std::string& path, Database& database) {
   transaction.commit();
 }
 
-Database opened_to_write(const std::string& path, int wait_ms) {
-  auto database = Database::open_read_write(path);
+Database opened(Database database, int wait_ms) {
   database.wait_for_locks(wait_ms);
   database.limit_length(kLongest);
   return database;
 }
 
-Database opened_to_read(const std::string& path, int wait_ms) {
-  auto database = Database::open_read_only(path);
-  database.wait_for_locks(wait_ms);
-  database.limit_length(kLongest);
-  return database;
+Database opened_to_write(const std::string& path, int wait_ms) {
+  return opened(Database::open_read_write(path), wait_ms);
 }
 
 }  // namespace
 
 [[noreturn]] void explain(const std::string& path, const DatabaseError& error) {
-  const auto say = [&](const std::string& what) {
-    throw ConfigError(fmt::format("{}: {}", path, what));
-  };
-  const auto say_refused = [&] {
-    const int reason = is_host_error(error.system) ? error.system : refused_with(path);
-    if (reason != 0)
-      say(fmt::format("cannot be written: {}. Nothing was changed", host_error_text(reason)));
-    say("cannot be written: the disk refused it for a moment (full, a quota, or failing), or its "
-        "path is too long for SQLite. Nothing was changed; do the same again, or name another with "
-        "--history");
-  };
   switch (error.code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      say("another program is writing to it and did not end in time. Nothing was changed; try "
-          "again, or wait longer (--wait SECONDS)");
-      break;
+      refuse(path,
+             "another program is writing to it and did not end in time. Nothing was changed; try "
+             "again, or wait longer (--wait SECONDS)");
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
-      say_refused();
-      break;
+      if (const int reason = is_host_error(error.system) ? error.system : refused_with(path);
+          reason != 0)
+        refuse(path,
+               fmt::format("cannot be written: {}. Nothing was changed", host_error_text(reason)));
+      refuse(path,
+             "cannot be written: the disk refused it for a moment (full, a quota, or failing), or "
+             "its path is too long for SQLite. Nothing was changed; do the same again, or name "
+             "another with --history");
     case SQLITE_NOTADB:
-      say("not an SQLite file. Nothing was changed; name a history with --history");
-      break;
+      refuse(path, "not an SQLite file. Nothing was changed; name a history with --history");
     case SQLITE_CORRUPT:
     case SQLITE_MISMATCH:
     case SQLITE_TOOBIG:
-      say(fmt::format("damaged ({}). {}", error.what(), kWayOut));
-      break;
+      refuse(path, fmt::format("damaged ({}). {}", error.what(), kWayOut));
     case SQLITE_NOMEM:
-      say("there is not enough memory for what it holds. Nothing was changed");
-      break;
+      refuse(path, "there is not enough memory for what it holds. Nothing was changed");
     case SQLITE_FULL:
-      say("the disk is full, or files may not be larger (a quota, ulimit -f). Nothing was changed: "
+      refuse(
+          path,
+          "the disk is full, or files may not be larger (a quota, ulimit -f). Nothing was changed: "
           "the history is as it was before. Free some space, and repeat the command");
-      break;
     case SQLITE_IOERR:
-      say(fmt::format(
-          "the disk refused ({}; full, a quota, ulimit -f, or failing). Nothing was "
-          "changed: the history is as it was before. Repeat the command when there is space",
-          error.what()));
-      break;
+      refuse(path,
+             fmt::format(
+                 "the disk refused ({}; full, a quota, ulimit -f, or failing). Nothing was "
+                 "changed: the history is as it was before. Repeat the command when there is space",
+                 error.what()));
     default:
-      say(fmt::format("SQLite says: {}. Nothing was changed", error.what()));
+      refuse(path, fmt::format("SQLite says: {}. Nothing was changed", error.what()));
   }
-  throw error;  // not reached: say() throws
 }
 
 const std::vector<std::string>& known_verdicts() {
@@ -245,7 +233,7 @@ History History::open_to_read(const std::string& path, int wait_ms) {
 }
 
 History History::read(const std::string& path, int wait_ms) {
-  auto database = opened_to_read(path, wait_ms);
+  auto database = opened(Database::open_read_only(path), wait_ms);
   if (is_filled(path, database)) return {path, std::move(database)};
   auto empty = Database::copy_of(database, path);
   make_tables(empty);

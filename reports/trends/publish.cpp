@@ -148,7 +148,6 @@ namespace {
 
 using reports::Escape;
 using reports::Templates;
-using trends::History;
 
 // Why the run cannot be shown; empty where it can.
 std::string problem_of(const History& history, std::int64_t number, bool with_report) {
@@ -164,8 +163,7 @@ std::string problem_of(const History& history, std::int64_t number, bool with_re
 
 // The runs that are shown, the newest first; the others are noted in `runs`. Those that get a
 // report are noted in `contents`.
-void choose_runs(const History& history, const Options& options, Contents& contents,
-                 trends::Runs& runs) {
+void choose_runs(const History& history, const Options& options, Contents& contents, Runs& runs) {
   for (auto& run : history.runs({})) {
     const bool with_report = run.labels.branch == contents.branch &&
                              static_cast<std::int64_t>(contents.reports.size()) < options.reports;
@@ -179,7 +177,7 @@ void choose_runs(const History& history, const Options& options, Contents& conte
   }
 }
 
-Contents contents_of(const History& history, const Options& options, trends::Runs& runs) {
+Contents contents_of(const History& history, const Options& options, Runs& runs) {
   Contents contents;
   contents.title = options.title.empty() ? "Peakbench" : options.title;
   contents.branch = options.branch.empty() ? history.default_branch() : options.branch;
@@ -196,7 +194,7 @@ Contents contents_of(const History& history, const Options& options, trends::Run
 }
 
 [[noreturn]] void nothing_to_publish(const History& history, const std::string& branch,
-                                     const trends::Runs& runs) {
+                                     const Runs& runs) {
   if (!runs.notes().empty())
     throw ConfigError(
         fmt::format("{}: no run on branch \"{}\" can be read; `peakbench history "
@@ -299,7 +297,7 @@ class Site {
   const History& history_;
   const Options& options_;
   Templates templates_;
-  trends::Runs runs_;
+  Runs runs_;
   Contents contents_;
   std::vector<Trend> recent_;
   std::optional<std::string> comparison_;

@@ -36,7 +36,7 @@ struct Published {
 //
 // Throws ConfigError: no run on the branch, a template with an error (before anything is written),
 // a folder that cannot be written, a file of another origin in the way.
-Published publish(const trends::History& history, const Options& options);
+Published publish(const History& history, const Options& options);
 
 // docs/reference/site_fields.md: what the site's templates may use; a test keeps both equal.
 

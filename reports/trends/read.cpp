@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
@@ -251,30 +252,17 @@ std::vector<Point> History::points(std::int64_t series, const std::string& branc
 }
 
 Metric metric_from(const std::string& name) {
-  static const std::map<std::string, Metric> metrics{{"allocated", Metric::kAllocated},
-                                                     {"requested", Metric::kRequested},
-                                                     {"reserved", Metric::kReserved},
-                                                     {"step", Metric::kStep}};
-  const auto found = metrics.find(name);
-  if (found == metrics.end())
-    throw ConfigError(
-        fmt::format("no metric \"{}\"{}", name,
-                    suggestion(name, {"allocated", "requested", "reserved", "step"})));
-  return found->second;
+  static const std::vector<std::string> names{"allocated", "requested", "reserved", "step"};
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    throw ConfigError(fmt::format("no metric \"{}\"{}", name, suggestion(name, names)));
+  return static_cast<Metric>(found - names.begin());
 }
 
 std::optional<std::int64_t> figure(const Point& point, Metric metric) {
-  switch (metric) {
-    case Metric::kAllocated:
-      return point.allocated_bytes;
-    case Metric::kRequested:
-      return point.requested_bytes;
-    case Metric::kReserved:
-      return point.reserved_bytes;
-    case Metric::kStep:
-      return point.step_ns;
-  }
-  return std::nullopt;
+  static constexpr std::array kFigures{&Point::allocated_bytes, &Point::requested_bytes,
+                                       &Point::reserved_bytes, &Point::step_ns};
+  return point.*kFigures.at(static_cast<std::size_t>(metric));
 }
 
 std::string doubt(const Point& point) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <optional>
 #include <set>
 #include <vector>
@@ -98,17 +99,8 @@ auto attempt(Answer answer) -> std::optional<decltype(answer())> {
 }  // namespace
 
 const char* name_of(Sealed what) {
-  switch (what) {
-    case Sealed::kRow:
-      return "its labels";
-    case Sealed::kRecord:
-      return "its record";
-    case Sealed::kFigures:
-      return "its figures";
-    case Sealed::kParts:
-      return "its parts";
-  }
-  return "";
+  static constexpr std::array kNames{"its labels", "its record", "its figures", "its parts"};
+  return kNames.at(static_cast<std::size_t>(what));
 }
 
 bool is_point_sound(const Statement& row) {

@@ -14,7 +14,6 @@ namespace peakbench::trends {
 namespace {
 
 using reports::printable;
-using trends::Metric;
 
 constexpr const char* kRoot = "../";
 constexpr std::size_t kPointsListed = 100, kChangesListed = 100;
@@ -28,29 +27,36 @@ bool changed(const Trend& trend, std::size_t place) {
          now.point.figures != before.point.figures;
 }
 
-PointRowView row_view(const Contents& contents, const Trend& trend, std::size_t place) {
-  const auto& now = trend[place];
+// What both kinds of row say of a point, and of the one before it.
+template <typename Row>
+void add_point(const TrendPoint* before, const TrendPoint& now, Row& row) {
   const auto& point = now.point;
-  const auto* before = place == 0 ? nullptr : &trend[place - 1];
-  PointRowView row;
-  row.run = run_view(contents, *now.run, kRoot);
-  row.break_reason = printable(now.break_reason);
-  row.clock_back = now.clock_back;
   if (point.status != "ok")
     row.status = printable(reports::status_label(records::status_from_string(point.status)));
   if (point.allocated_bytes) {
     row.gib = reports::gib(*point.allocated_bytes);
     row.bytes = reports::grouped(*point.allocated_bytes);
   }
-  if (point.requested_bytes) row.requested = reports::grouped(*point.requested_bytes);
-  if (point.reserved_bytes) row.reserved = reports::gib(*point.reserved_bytes);
-  row.figures = printable(trends::doubt(point));
   if (point.step_ns) row.step_ms = reports::milliseconds(*point.step_ns);
   row.change = change_words(before, now, Metric::kAllocated);
   if (!row.change.empty()) {
     row.more = *point.allocated_bytes > *before->point.allocated_bytes;
     row.less = !row.more;
   }
+  row.break_reason = printable(now.break_reason);
+}
+
+PointRowView row_view(const Contents& contents, const Trend& trend, std::size_t place) {
+  const auto& now = trend[place];
+  const auto& point = now.point;
+  const auto* before = place == 0 ? nullptr : &trend[place - 1];
+  PointRowView row;
+  row.run = run_view(contents, *now.run, kRoot);
+  add_point(before, now, row);
+  row.clock_back = now.clock_back;
+  if (point.requested_bytes) row.requested = reports::grouped(*point.requested_bytes);
+  if (point.reserved_bytes) row.reserved = reports::gib(*point.reserved_bytes);
+  row.figures = printable(doubt(point));
   return row;
 }
 
@@ -74,7 +80,7 @@ void add_rows(const Contents& contents, const Trend& trend, TrendView& view) {
 
 }  // namespace
 
-TrendView trend_view(const Contents& contents, const trends::Series& series, const Trend& trend) {
+TrendView trend_view(const Contents& contents, const Series& series, const Trend& trend) {
   const auto link = run_link(contents, kRoot);
   TrendView view;
   view.site = site_view(contents, kRoot);
@@ -96,13 +102,11 @@ TrendView trend_view(const Contents& contents, const trends::Series& series, con
 
 namespace {
 
-using trends::Series;
-
 constexpr std::size_t kRecentRuns = 12;
 
 // The newest run of each suite of the branch, the newest first.
-std::vector<const trends::RunRow*> latest_runs(const Contents& contents) {
-  std::vector<const trends::RunRow*> latest;
+std::vector<const RunRow*> latest_runs(const Contents& contents) {
+  std::vector<const RunRow*> latest;
   std::set<std::string> suites;
   for (const auto& run : contents.runs)
     if (run.labels.branch == contents.branch && suites.insert(run.suite).second)
@@ -115,23 +119,10 @@ std::string spark_end(const Trend& trend) {
   return path.empty() ? "" : path.substr(path.rfind(' ') + 1);
 }
 
-void add_change(const Trend& trend, TrendRowView& row) {
-  const auto* before = trend.size() < 2 ? nullptr : &trend[trend.size() - 2];
-  const auto& last = trend.back();
-  row.change = change_words(before, last, Metric::kAllocated);
-  if (!row.change.empty()) {
-    row.more = *last.point.allocated_bytes > *before->point.allocated_bytes;
-    row.less = !row.more;
-  }
-  row.incomparable = !last.break_reason.empty();
-  row.compared = before != nullptr && !row.incomparable && before->point.allocated_bytes &&
-                 last.point.allocated_bytes;
-  row.break_reason = printable(last.break_reason);
-}
-
 TrendRowView row_view(const Series& series, const Trend& trend,
                       const std::set<std::int64_t>& newest) {
   const auto& point = trend.back().point;
+  const auto* before = trend.size() < 2 ? nullptr : &trend[trend.size() - 2];
   TrendRowView row;
   row.case_id = printable(series.case_id);
   row.href = trend_page(series);
@@ -144,14 +135,10 @@ TrendRowView row_view(const Series& series, const Trend& trend,
   row.spark_y = spark_end(trend);
   row.run = std::to_string(point.run);
   row.old = newest.count(point.run) == 0;
-  if (!row.ok)
-    row.status = printable(reports::status_label(records::status_from_string(point.status)));
-  if (point.allocated_bytes) {
-    row.gib = reports::gib(*point.allocated_bytes);
-    row.bytes = reports::grouped(*point.allocated_bytes);
-  }
-  if (point.step_ns) row.step_ms = reports::milliseconds(*point.step_ns);
-  add_change(trend, row);
+  add_point(before, trend.back(), row);
+  row.incomparable = !row.break_reason.empty();
+  row.compared = before != nullptr && !row.incomparable && before->point.allocated_bytes &&
+                 point.allocated_bytes;
   return row;
 }
 

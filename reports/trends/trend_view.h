@@ -48,7 +48,7 @@ struct TrendView {
                  text(points_left_out, "How many older ones are not listed; empty if none"));
 };
 
-TrendView trend_view(const Contents& contents, const trends::Series& series, const Trend& trend);
+TrendView trend_view(const Contents& contents, const Series& series, const Trend& trend);
 
 // The first page: the newest runs, every case by card, what changed last.
 

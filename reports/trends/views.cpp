@@ -19,7 +19,7 @@ std::string safe_name(const std::string& text) {
   return fmt::format("{}-{:08x}", reports::file_stem(text), hash);
 }
 
-std::string trend_page(const trends::Series& series) {
+std::string trend_page(const Series& series) {
   const std::string separator(1, '\n');
   return "trends/" +
          safe_name(series.case_id + separator + series.card + separator + series.device_options) +
@@ -38,7 +38,6 @@ namespace {
 
 using reports::grouped;
 using reports::printable;
-using trends::RunRow;
 
 constexpr std::size_t kRunsPerPage = 500;
 
@@ -133,7 +132,7 @@ RunsView runs_view(const Contents& contents, std::size_t page) {
 namespace {
 
 // Without them the comparison says that what grew is not known.
-std::vector<analysis::CaseParts> parts_or_none(const trends::History& history, const RunRow& run) {
+std::vector<analysis::CaseParts> parts_or_none(const History& history, const RunRow& run) {
   try {
     return history.parts(run.number);
   } catch (const ConfigError&) {
@@ -141,7 +140,7 @@ std::vector<analysis::CaseParts> parts_or_none(const trends::History& history, c
   }
 }
 
-trends::Source source_of(const trends::History& history, const RunRow& run) {
+Source source_of(const History& history, const RunRow& run) {
   return {history.record(run.number), parts_or_none(history, run), "",
           run_label(run.labels.branch, run)};
 }
@@ -169,9 +168,9 @@ std::optional<Pair> latest_pair(const Contents& contents) {
   return before == nullptr ? std::nullopt : std::optional(Pair{*before, *now});
 }
 
-std::optional<std::string> comparison_page(const trends::History& history, const Pair& pair,
+std::optional<std::string> comparison_page(const History& history, const Pair& pair,
                                            const Options& options) {
-  trends::Source base, now;
+  Source base, now;
   compare::Comparison comparison;
   try {
     base = source_of(history, pair.base);

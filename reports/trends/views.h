@@ -19,11 +19,11 @@ namespace peakbench::trends {
 // Read once.
 struct Contents {
   std::string title, branch;
-  std::vector<trends::RunRow> runs;            // of all branches, the newest first
+  std::vector<RunRow> runs;                    // of all branches, the newest first
   std::set<std::int64_t> clocks_back;          // runs whose clock is behind the run's before it
   std::set<std::int64_t> reports;              // runs with a report here
   std::map<std::int64_t, std::size_t> places;  // run -> its place in `runs`
-  std::vector<trends::Series> series;          // with a point on the branch
+  std::vector<Series> series;                  // with a point on the branch
   bool comparison = false;
 };
 
@@ -68,22 +68,22 @@ struct RunView {
                  flag(clock_back, "Created earlier than the previous run (clock skew)"));
 };
 
-RunView run_view(const Contents& contents, const trends::RunRow& run, const std::string& root);
+RunView run_view(const Contents& contents, const RunRow& run, const std::string& root);
 // From a page at `root` to a run's report, or its line in the list of runs.
 LinkTo run_link(const Contents& contents, const std::string& root);
 
-std::string options_text(const trends::Series& series);  // "memory=60GiB, count=2"; "" for none
-std::string setting_text(const trends::Series& series);  // "fp32, batch 1"
+std::string options_text(const Series& series);  // "memory=60GiB, count=2"; "" for none
+std::string setting_text(const Series& series);  // "fp32, batch 1"
 
 // What a site's files are called. Stable: a link that was sent stays good.
 
 // A safe file name from any text, unique by a short hash of it.
 std::string safe_name(const std::string& text);
 
-std::string trend_page(const trends::Series& series);  // "trends/vit-l-16-...-0a1b2c3d.html"
-std::string report_page(std::int64_t run);             // "runs/12/index.html"
-std::string runs_page(std::size_t number);             // "runs/index.html", "runs/page-2.html"
-std::string run_anchor(std::int64_t run);              // "run-12"
+std::string trend_page(const Series& series);  // "trends/vit-l-16-...-0a1b2c3d.html"
+std::string report_page(std::int64_t run);     // "runs/12/index.html"
+std::string runs_page(std::size_t number);     // "runs/index.html", "runs/page-2.html"
+std::string run_anchor(std::int64_t run);      // "run-12"
 
 // The list of runs, in pages.
 
@@ -107,7 +107,7 @@ std::size_t runs_pages(const Contents& contents);
 // The newest run of the branch against the last good one before it. For this module alone.
 
 struct Pair {
-  trends::RunRow base, now;
+  RunRow base, now;
 };
 
 // nullopt where the newest run has none before it, on its branch and of its suite. Where none of
@@ -116,7 +116,7 @@ std::optional<Pair> latest_pair(const Contents& contents);
 
 // A page (reports/compare/render.h). nullopt where the two have no case in common, which is no
 // mistake here: a suite may change. Throws ConfigError for a wrong template.
-std::optional<std::string> comparison_page(const trends::History& history, const Pair& pair,
+std::optional<std::string> comparison_page(const History& history, const Pair& pair,
                                            const Options& options);
 
 }  // namespace peakbench::trends
