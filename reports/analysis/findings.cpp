@@ -327,8 +327,7 @@ std::vector<std::size_t> ByLine::largest(std::int64_t least) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 1; i < lines_.size(); ++i)
     if (of(i) > 0 && of(i) >= least) found.push_back(i);
-  std::stable_sort(found.begin(), found.end(),
-                   [this](std::size_t a, std::size_t b) { return of(a) > of(b); });
+  std::ranges::stable_sort(found, [this](std::size_t a, std::size_t b) { return of(a) > of(b); });
   if (found.size() > kMostLines) found.resize(kMostLines);
   return found;
 }

@@ -237,7 +237,7 @@ std::vector<std::int64_t> inputs_of_steps(const Program& program) {
     changes.emplace_back(lifetime.first, bytes);
     changes.emplace_back(end_of_input(program, lifetime), -bytes);
   }
-  std::sort(changes.begin(), changes.end());
+  std::ranges::sort(changes);
   std::vector<std::int64_t> most(program.steps.count());
   std::int64_t alive = 0;
   auto change = changes.begin();

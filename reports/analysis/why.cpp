@@ -38,8 +38,8 @@ std::vector<Share> main_shares(const std::vector<trace::LineShare>& lines, std::
     for (std::size_t i = 0; i < trace::kCategoryCount; ++i)
       if (line.by_category[i] > 0 && !line.line.file.empty())
         shares.push_back({line.by_category[i], static_cast<Category>(i), line.line});
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(shares,
+                           [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
   constexpr std::size_t kMost = 3;
   std::size_t told = 0;
   for (std::int64_t sum = 0; told < std::min(kMost, shares.size()) && sum <= total / 2; ++told)

@@ -110,8 +110,7 @@ std::vector<Change> changes_between(const records::Run& base, const records::Run
   for (const auto& [key, count] : of_cases)
     changes.push_back(
         {std::get<0>(key), std::get<1>(key), std::get<2>(key), count, std::get<3>(key)});
-  std::stable_partition(changes.begin(), changes.end(),
-                        [](const Change& change) { return change.is_setting; });
+  std::ranges::stable_partition(changes, [](const Change& change) { return change.is_setting; });
   return changes;
 }
 
@@ -184,9 +183,8 @@ std::optional<LinesOfPeak> lines_of_peak(const Source& source, const records::Ca
 }
 
 bool share_a_file(const LinesOfPeak& base, const LinesOfPeak& now) {
-  return std::any_of(base.files.begin(), base.files.end(), [&](const std::string& file) {
-    return !trace::is_library_file(file) &&
-           std::find(now.files.begin(), now.files.end(), file) != now.files.end();
+  return std::ranges::any_of(base.files, [&](const std::string& file) {
+    return !trace::is_library_file(file) && std::ranges::find(now.files, file) != now.files.end();
   });
 }
 
@@ -278,7 +276,7 @@ std::vector<LineChange> line_changes(const Source& base, const records::CaseResu
     before_edit.erase(where);
   }
   for (const auto& [where, lines] : before_edit) add_changes(where.second, lines, {}, found);
-  std::stable_sort(found.begin(), found.end(), [](const LineChange& a, const LineChange& b) {
+  std::ranges::stable_sort(found, [](const LineChange& a, const LineChange& b) {
     return std::llabs(a.now - a.base) > std::llabs(b.now - b.base);
   });
   return found;

@@ -55,10 +55,9 @@ void check(const Source& base, const Source& now, const Cases& before) {
         "BASE and NEW are the same run ({}): nothing could differ. Name the run to compare with "
         "first, the new one second.",
         now.label));
-  const bool common =
-      std::any_of(now.run.cases.begin(), now.run.cases.end(), [&](const CaseResult& after) {
-        return is_asked_for(after) && before.count(after.spec.id) != 0;
-      });
+  const bool common = std::ranges::any_of(now.run.cases, [&](const CaseResult& after) {
+    return is_asked_for(after) && before.count(after.spec.id) != 0;
+  });
   if (!common)
     throw ConfigError(fmt::format(
         "{} and {} have no case in common. Cases are matched by id. BASE has: {}. NEW has: {}. "
@@ -126,7 +125,7 @@ std::optional<VerdictChange> verdict_change(const CaseResult& before, const Case
 }
 
 std::string why_missing(const records::Run& now, const std::string& id) {
-  if (std::find(now.pending.begin(), now.pending.end(), id) != now.pending.end())
+  if (std::ranges::find(now.pending, id) != now.pending.end())
     return fmt::format("NEW has not run it: the run is {}", now.status);
   return "NEW does not have it";
 }
@@ -243,7 +242,7 @@ void add_notes(const Comparison& found, std::vector<std::string>& notes) {
     notes.push_back(
         fmt::format("NEW is older than BASE by its date: {} and {}. Are they the right way round?",
                     found.now.created, found.base.created));
-  const bool judged = std::any_of(found.cases.begin(), found.cases.end(), [](const auto& one) {
+  const bool judged = std::ranges::any_of(found.cases, [](const auto& one) {
     return one.speed && one.speed->difference.direction != Direction::kUnknown;
   });
   if (judged)

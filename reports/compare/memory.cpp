@@ -147,7 +147,7 @@ struct Evidence {
 bool belongs(const std::vector<Part>& parts, const Memory& memory) {
   std::map<std::string, std::int64_t> sums;
   for (const auto& part : parts) sums[part.phase] += part.block_bytes;
-  return std::all_of(memory.phases.begin(), memory.phases.end(), [&](const auto& phase) {
+  return std::ranges::all_of(memory.phases, [&](const auto& phase) {
     return value_or_none(sums, phase.first) == phase.second.peak_allocated_bytes;
   });
 }
@@ -167,9 +167,8 @@ Evidence evidence_of(const Source& source, const records::CaseResult& result) {
     found.problem = error.what();
     return found;
   }
-  const auto known =
-      std::find_if(source.parts.begin(), source.parts.end(),
-                   [&](const CaseParts& one) { return one.case_id == result.spec.id; });
+  const auto known = std::ranges::find_if(
+      source.parts, [&](const CaseParts& one) { return one.case_id == result.spec.id; });
   if (known != source.parts.end()) {
     found.parts = known->parts;
   } else {

@@ -239,10 +239,9 @@ void add_charts(const Source& base, const Source& now, const Comparison& compari
                 ComparisonView& view) {
   std::size_t drawn = 0, used = 0;
   for (CaseView& one : view.changed) {
-    const auto at = std::find_if(comparison.cases.begin(), comparison.cases.end(),
-                                 [&](const CaseComparison& candidate) {
-                                   return reports::printable(candidate.id) == one.id;
-                                 });
+    const auto at = std::ranges::find_if(comparison.cases, [&](const CaseComparison& candidate) {
+      return reports::printable(candidate.id) == one.id;
+    });
     if (at == comparison.cases.end() || at->memory == Direction::kSame || drawn == kCharts)
       continue;
     const bool data = view.charts && used < kAnyTraces, whole = used < kWholeTraces;

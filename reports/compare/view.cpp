@@ -258,8 +258,7 @@ GateView gate_view(const GateNote& gate) {
 ComparisonView make_view(const Comparison& comparison, const PageOptions& options) {
   std::vector<const CaseComparison*> order;
   for (const auto& one : comparison.cases) order.push_back(&one);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto* a, const auto* b) { return rank(*a) < rank(*b); });
+  std::ranges::stable_sort(order, [](const auto* a, const auto* b) { return rank(*a) < rank(*b); });
   ComparisonView view;
   std::size_t changed = 0, same = 0;
   for (const auto* one : order) {

@@ -118,7 +118,7 @@ std::string date_for_people(const std::string& rfc3339) {
 std::optional<PublishedRate> rate_of(double value, const std::string& unit) {
   const std::string name = lower(unit);
   const auto is = [&](std::initializer_list<const char*> names) {
-    return std::any_of(names.begin(), names.end(), [&](const char* n) { return name == n; });
+    return std::ranges::any_of(names, [&](const char* n) { return name == n; });
   };
   if (is({"tok/s", "tokens/s", "token/s", "tps"}))
     return PublishedRate{Rate::kTokensPerSecond, value};

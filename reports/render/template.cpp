@@ -152,7 +152,7 @@ std::optional<TemplateFile> file_of(const std::filesystem::path& path) {
 constexpr char kLineEnd = '\x1e';
 
 std::string replaced(std::string text, char from, char to) {
-  std::replace(text.begin(), text.end(), from, to);
+  std::ranges::replace(text, from, to);
   return text;
 }
 

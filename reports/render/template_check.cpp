@@ -172,7 +172,7 @@ class Checker {
     try {
       const std::string path = load_(name).path;
       const auto same = [&](const OpenFile& file) { return file.path == path; };
-      if (std::any_of(files_.begin(), files_.end(), same)) {
+      if (std::ranges::any_of(files_, same)) {
         return error(tag.line, "{{> " + tag.name + "}} includes itself");
       }
       if (files_.size() == kMostFilesOpen || ++includes_ > kMostIncludes) {
@@ -195,7 +195,7 @@ class Checker {
     }
     const Field* field = resolve(tag);
     const bool scoped = tag.kind == '#' && field && field->kind != FieldKind::kFlag;
-    const bool inside = std::find(scopes_.begin(), scopes_.end(), field) != scopes_.end();
+    const bool inside = std::ranges::find(scopes_, field) != scopes_.end();
     if (scoped && inside && field->kind == FieldKind::kList) {
       error(tag.line, "{{#" + tag.name + "}} is inside itself: a list in the same list");
     }

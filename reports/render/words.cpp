@@ -22,12 +22,12 @@ constexpr std::array kCategories{
 
 template <typename Known>
 std::size_t place(const Known& known, const std::string& name) {
-  return static_cast<std::size_t>(std::find(known.begin(), known.end(), name) - known.begin());
+  return static_cast<std::size_t>(std::ranges::find(known, name) - known.begin());
 }
 
 template <typename Known>
 std::vector<std::string> in_order(const Known& known, std::vector<std::string> names) {
-  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+  std::ranges::sort(names, [&](const std::string& a, const std::string& b) {
     const std::size_t left = place(known, a), right = place(known, b);
     return left != right ? left < right : a < b;
   });
@@ -38,7 +38,7 @@ std::vector<std::string> in_order(const Known& known, std::vector<std::string> n
 
 std::string spaced(const std::string& identifier) {
   std::string words = identifier;
-  std::replace(words.begin(), words.end(), '_', ' ');
+  std::ranges::replace(words, '_', ' ');
   return words;
 }
 
@@ -50,6 +50,13 @@ std::string category_colour(const std::string& category) {
 
 std::vector<std::string> in_stacking_order(std::vector<std::string> categories) {
   return in_order(kCategories, std::move(categories));
+}
+
+std::vector<std::size_t> in_stacking_order(std::vector<std::size_t> categories) {
+  std::ranges::sort(categories, {}, [](std::size_t category) {
+    return place(kCategories, trace::to_string(static_cast<trace::Category>(category)));
+  });
+  return categories;
 }
 
 std::string phase_label(const std::string& phase) { return spaced(phase); }

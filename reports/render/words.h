@@ -21,6 +21,7 @@ std::string category_colour(const std::string& category);
 // Known categories in the order of the bars (what stays for the whole step first), then the others
 // by name.
 std::vector<std::string> in_stacking_order(std::vector<std::string> categories);
+std::vector<std::size_t> in_stacking_order(std::vector<std::size_t> categories);  // trace::Category
 
 std::string phase_label(const std::string& phase);
 std::vector<std::string> in_phase_order(std::vector<std::string> phases);

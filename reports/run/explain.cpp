@@ -147,7 +147,7 @@ std::vector<Change> changes_of(const Moment& from, const Moment& to, std::int64_
     if (bytes != 0 && std::llabs(bytes) >= least)
       found.push_back({static_cast<Category>(i), bytes});
   }
-  std::stable_sort(found.begin(), found.end(), [](const Change& a, const Change& b) {
+  std::ranges::stable_sort(found, [](const Change& a, const Change& b) {
     return std::llabs(a.bytes) > std::llabs(b.bytes);
   });
   constexpr std::size_t kMost = 4;

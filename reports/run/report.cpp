@@ -44,7 +44,7 @@ std::string text_of(const fs::path& path) {
 }
 
 bool wants(const ReportOptions& options, const char* format) {
-  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
+  return std::ranges::find(options.formats, format) != options.formats.end();
 }
 
 std::vector<std::string> names_of(const Files& files) {

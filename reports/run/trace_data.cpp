@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "reports/render/text.h"
 #include "reports/render/words.h"
@@ -65,42 +66,27 @@ json header(const Trace& trace, std::uint64_t peak_event, bool clocked) {
           {"spans", spans}};
 }
 
-template <typename Value>
-void add_column(const Trace& trace, const std::vector<const Lifetime*>& own, Columns& columns,
-                Value value) {
-  for (const Lifetime* lifetime : own)
-    columns.add(static_cast<std::uint64_t>(value(*lifetime, trace.events[lifetime->first])));
-}
-
 std::size_t add_allocations(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                             Columns& columns) {
   std::vector<const Lifetime*> own;
   for (const Lifetime& lifetime : lifetimes) {
     if (trace.events[lifetime.first].space == trace.own_space) own.push_back(&lifetime);
   }
+  const auto column = [&](auto value) {
+    for (const Lifetime* life : own)
+      columns.add(static_cast<std::uint64_t>(value(*life, trace.events[life->first])));
+  };
   std::uint64_t previous = 0;
-  add_column(trace, own, columns, [&previous](const Lifetime& life, const trace::Event&) {
-    const std::uint64_t gap = life.first - previous;
-    previous = life.first;
-    return gap;
-  });
-  add_column(trace, own, columns, [&](const Lifetime& life, const trace::Event&) {
+  column([&](auto& life, auto&) { return life.first - std::exchange(previous, life.first); });
+  column([&](auto& life, auto&) {
     return life.last >= trace.events.size() ? 0 : life.last - life.first;
   });
-  add_column(trace, own, columns,
-             [](const Lifetime&, const trace::Event& event) { return event.requested_bytes; });
-  add_column(trace, own, columns, [](const Lifetime&, const trace::Event& event) {
-    return event.block_bytes - event.requested_bytes;
-  });
-  add_column(trace, own, columns, [](const Lifetime& life, const trace::Event&) {
-    return static_cast<int>(life.category);
-  });
-  add_column(trace, own, columns,
-             [](const Lifetime&, const trace::Event& event) { return event.module + 1; });
-  add_column(trace, own, columns,
-             [](const Lifetime&, const trace::Event& event) { return event.op + 1; });
-  add_column(trace, own, columns,
-             [](const Lifetime& life, const trace::Event&) { return life.name + 1; });
+  column([](auto&, auto& event) { return event.requested_bytes; });
+  column([](auto&, auto& event) { return event.block_bytes - event.requested_bytes; });
+  column([](auto& life, auto&) { return static_cast<int>(life.category); });
+  column([](auto&, auto& event) { return event.module + 1; });
+  column([](auto&, auto& event) { return event.op + 1; });
+  column([](auto& life, auto&) { return life.name + 1; });
   return own.size();
 }
 

@@ -35,19 +35,12 @@ std::string labelled(Category category) { return category_label(to_string(catego
 
 // The categories of the timeline, in the order of the bars.
 std::vector<std::size_t> stacked(const trace::Timeline& timeline) {
-  std::vector<std::string> present;
-  for (std::size_t i = 0; i < trace::kCategoryCount; ++i) {
-    const bool some = std::any_of(timeline.samples.begin(), timeline.samples.end(),
-                                  [i](const auto& sample) { return sample.by_category[i] != 0; });
-    if (some) present.push_back(to_string(static_cast<Category>(i)));
-  }
-  std::vector<std::size_t> order;
-  for (const std::string& name : in_stacking_order(present)) {
-    for (std::size_t i = 0; i < trace::kCategoryCount; ++i) {
-      if (name == to_string(static_cast<Category>(i))) order.push_back(i);
-    }
-  }
-  return order;
+  std::vector<std::size_t> present;
+  for (std::size_t i = 0; i < trace::kCategoryCount; ++i)
+    if (std::ranges::any_of(timeline.samples,
+                            [i](const auto& sample) { return sample.by_category[i] != 0; }))
+      present.push_back(i);
+  return in_stacking_order(std::move(present));
 }
 
 class Box {

@@ -28,7 +28,7 @@ std::vector<LegendView> legend(const Group& group, const Anatomies& anatomies) {
     }
   }
   std::vector<LegendView> list;
-  for (const std::string& category : in_stacking_order({present.begin(), present.end()})) {
+  for (const std::string& category : in_stacking_order(std::vector<std::string>(present.begin(), present.end()))) {
     list.push_back({.category = printable(category),
                     .label = printable(category_label(category)),
                     .colour = category_colour(category),

@@ -29,14 +29,13 @@ std::vector<SentenceView> sentences_view(const analysis::Why& why) {
 }
 
 std::vector<LineCategoryView> categories_view(const LineShare& line, std::int64_t largest) {
-  std::vector<std::string> present;
+  std::vector<std::size_t> present;
   for (std::size_t i = 0; i < trace::kCategoryCount; ++i)
-    if (line.by_category[i] > 0) present.emplace_back(to_string(static_cast<Category>(i)));
+    if (line.by_category[i] > 0) present.push_back(i);
   std::vector<LineCategoryView> list;
-  for (const auto& category : in_stacking_order(std::move(present))) {
-    std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < trace::kCategoryCount; ++i)
-      if (category == to_string(static_cast<Category>(i))) bytes = line.by_category[i];
+  for (const auto i : in_stacking_order(std::move(present))) {
+    const std::string category = to_string(static_cast<Category>(i));
+    const auto bytes = line.by_category[i];
     list.push_back({.label = category_label(category),
                     .colour = category_colour(category),
                     .gib = gib(bytes),

@@ -253,7 +253,7 @@ double rate_of_case(const records::Throughput& throughput, bool tokens) {
 }
 
 bool all_have_tokens(const Group& group) {
-  return std::all_of(group.cases.begin(), group.cases.end(), [](const records::CaseResult* c) {
+  return std::ranges::all_of(group.cases, [](const records::CaseResult* c) {
     return !c->throughput || c->throughput->tokens_per_second;
   });
 }
@@ -278,8 +278,8 @@ bool beats(const Point& a, const Point& b) {
 }
 
 bool on_front(const Point& point, const std::vector<Point>& points) {
-  return point.counts && std::none_of(points.begin(), points.end(),
-                                      [&](const Point& other) { return beats(other, point); });
+  return point.counts &&
+         std::ranges::none_of(points, [&](const Point& other) { return beats(other, point); });
 }
 
 // A drawing's key has room for some 36 columns.
@@ -292,8 +292,7 @@ std::string short_name(const records::CaseResult& result, const std::string& mar
 // For each throughput, the least memory that reaches it: a staircase through the points that none
 // beats.
 std::vector<CornerView> front_view(std::vector<Point> front, const Range& x, const Range& y) {
-  std::sort(front.begin(), front.end(),
-            [](const Point& a, const Point& b) { return a.rate < b.rate; });
+  std::ranges::sort(front, [](const Point& a, const Point& b) { return a.rate < b.rate; });
   std::vector<CornerView> corners;
   for (std::size_t i = 0; i < front.size(); ++i) {
     const std::string height = fraction(y.place(front[i].gib));

@@ -49,7 +49,7 @@ void check(const Run& run, const Labels& labels) {
         "run ... --resume`, then add it");
   if (run.cases.empty())
     throw ConfigError("the run has no case that ended: there is nothing to add");
-  if (std::none_of(run.cases.begin(), run.cases.end(), is_point))
+  if (std::ranges::none_of(run.cases, is_point))
     throw ConfigError(
         "the machine failed every case of the run, or it was interrupted: there is nothing to add. "
         "The same `peakbench run` with --resume runs them again; a traced program is traced "
@@ -60,8 +60,7 @@ void check(const Run& run, const Labels& labels) {
       throw ConfigError(
           fmt::format("the run has the case {} twice; is run.json edited?", result.spec.id));
   const auto& verdicts = known_verdicts();
-  if (!labels.verdict.empty() &&
-      std::find(verdicts.begin(), verdicts.end(), labels.verdict) == verdicts.end())
+  if (!labels.verdict.empty() && std::ranges::find(verdicts, labels.verdict) == verdicts.end())
     throw ConfigError(
         fmt::format("no verdict \"{}\"{}", labels.verdict, suggestion(labels.verdict, verdicts)));
 }
@@ -113,12 +112,10 @@ std::int64_t insert_run(Database& database, const Run& run, const Labels& labels
                                        labels.note};
   int place = 0;
   for (const auto& text : texts) insert.bind(place++, text);
-  const auto ok = std::count_if(run.cases.begin(), run.cases.end(), [](const CaseResult& result) {
-    return result.status == records::Status::kOk;
-  });
+  const auto ok = std::ranges::count_if(
+      run.cases, [](const CaseResult& result) { return result.status == records::Status::kOk; });
   insert.bind(place++, conditions.steps);
-  insert.bind(place++, static_cast<std::int64_t>(
-                           std::count_if(run.cases.begin(), run.cases.end(), is_point)));
+  insert.bind(place++, static_cast<std::int64_t>(std::ranges::count_if(run.cases, is_point)));
   insert.bind(place++, static_cast<std::int64_t>(ok));
   insert.bind(place, sum);
   insert.run();

@@ -55,15 +55,8 @@ Axis byte_axis(double least, double most) {
 }
 
 Axis axis_of(const Trend& trend, Metric metric) {
-  std::int64_t least = 0, most = 0;
-  bool some = false;
-  for (const auto& point : trend) {
-    const auto value = figure(point.point, metric);
-    if (!value) continue;
-    least = some ? std::min(least, *value) : *value;
-    most = some ? std::max(most, *value) : *value;
-    some = true;
-  }
+  const auto [least, most] =
+      extremes(trend, metric).value_or(std::pair<std::int64_t, std::int64_t>());
   const auto low = static_cast<double>(least), high = static_cast<double>(most);
   if (metric != Metric::kStep) return byte_axis(low, high);
   const double room = std::max((high - low) / 6, high / 20);
@@ -187,10 +180,7 @@ std::vector<std::size_t> drawn_points(const Trend& trend, Metric metric) {
 }
 
 std::optional<ChartView> chart_view(const Trend& trend, Metric metric, const LinkTo& link) {
-  const bool some = std::any_of(trend.begin(), trend.end(), [&](const TrendPoint& point) {
-    return figure(point.point, metric).has_value();
-  });
-  if (!some) return std::nullopt;
+  if (!extremes(trend, metric)) return std::nullopt;
   const auto axis = axis_of(trend, metric);
   const auto drawn = drawn_points(trend, metric);
   ChartView view;

@@ -246,7 +246,7 @@ std::vector<Point> History::points(std::int64_t series, const std::string& branc
     rows.bind(2, limit);
     std::vector<Point> found;
     while (rows.next()) found.push_back(point_of(rows));
-    std::reverse(found.begin(), found.end());
+    std::ranges::reverse(found);
     return found;
   });
 }
@@ -263,6 +263,17 @@ std::optional<std::int64_t> figure(const Point& point, Metric metric) {
   static constexpr std::array kFigures{&Point::allocated_bytes, &Point::requested_bytes,
                                        &Point::reserved_bytes, &Point::step_ns};
   return point.*kFigures.at(static_cast<std::size_t>(metric));
+}
+
+std::optional<std::pair<std::int64_t, std::int64_t>> extremes(const std::vector<TrendPoint>& trend,
+                                                              Metric metric) {
+  std::optional<std::pair<std::int64_t, std::int64_t>> found;
+  for (const auto& point : trend)
+    if (const auto value = figure(point.point, metric)) {
+      const auto [least, most] = found.value_or(std::pair(*value, *value));
+      found = {std::min(least, *value), std::max(most, *value)};
+    }
+  return found;
 }
 
 std::string doubt(const Point& point) {

@@ -79,8 +79,7 @@ void check_one_commit(const std::vector<RunRow>& found, const std::string& text)
   if (branches.empty())
     throw ConfigError(fmt::format("{}: {} holds no run yet; `peakbench history add RUN` adds one",
                                   text, history.path()));
-  if (!reference.branch.empty() &&
-      std::find(branches.begin(), branches.end(), reference.branch) == branches.end())
+  if (!reference.branch.empty() && std::ranges::find(branches, reference.branch) == branches.end())
     throw ConfigError(fmt::format("{}: {} has no branch \"{}\"{}", text, history.path(),
                                   reference.branch, suggestion(reference.branch, branches)));
   throw ConfigError(

@@ -97,15 +97,8 @@ std::string change_text(const std::vector<TrendPoint>& trend, std::size_t place,
 
 std::string sparkline(const std::vector<TrendPoint>& trend, Metric metric) {
   static constexpr std::array<const char*, 8> kBlocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  std::int64_t least = 0, most = 0;
-  bool some = false;
-  for (const auto& point : trend) {
-    const auto value = figure(point.point, metric);
-    if (!value) continue;
-    least = some ? std::min(least, *value) : *value;
-    most = some ? std::max(most, *value) : *value;
-    some = true;
-  }
+  const auto [least, most] =
+      extremes(trend, metric).value_or(std::pair<std::int64_t, std::int64_t>());
   std::string line;
   for (const auto& point : trend) {
     const auto value = figure(point.point, metric);

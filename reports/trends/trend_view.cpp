@@ -93,9 +93,8 @@ TrendView trend_view(const Contents& contents, const Series& series, const Trend
   view.emulated = series.emulated;
   view.memory = chart_view(trend, Metric::kAllocated, link);
   view.step = chart_view(trend, Metric::kStep, link);
-  view.has_reserved = std::any_of(trend.begin(), trend.end(), [](const auto& point) {
-    return point.point.reserved_bytes.has_value();
-  });
+  view.has_reserved = std::ranges::any_of(
+      trend, [](const auto& point) { return point.point.reserved_bytes.has_value(); });
   add_rows(contents, trend, view);
   return view;
 }

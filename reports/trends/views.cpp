@@ -59,12 +59,10 @@ std::string verdict_label(const std::string& verdict) {
 }  // namespace
 
 SiteView site_view(const Contents& contents, const std::string& root) {
-  const auto on_branch =
-      std::count_if(contents.runs.begin(), contents.runs.end(),
-                    [&](const RunRow& run) { return run.labels.branch == contents.branch; });
-  const auto newest =
-      std::find_if(contents.runs.begin(), contents.runs.end(),
-                   [&](const RunRow& run) { return run.labels.branch == contents.branch; });
+  const auto on_branch = std::ranges::count_if(
+      contents.runs, [&](const RunRow& run) { return run.labels.branch == contents.branch; });
+  const auto newest = std::ranges::find_if(
+      contents.runs, [&](const RunRow& run) { return run.labels.branch == contents.branch; });
   return {.title = printable(contents.title),
           .branch = contents.branch.empty() ? "(no branch)" : printable(contents.branch),
           .root = root,
