@@ -279,21 +279,21 @@ std::vector<Finding> find_kept(const Program& program, const std::vector<Finding
   return findings;
 }
 
-const trace::Event& event_of(const Program& program, const trace::Lifetime& lifetime) {
+const trace::Event& event_of(const Program& program, const Lifetime& lifetime) {
   return program.trace.events[lifetime.first];
 }
 
-const std::string& name_of(const Program& program, const trace::Lifetime& lifetime) {
+const std::string& name_of(const Program& program, const Lifetime& lifetime) {
   static const std::string none;
   if (lifetime.name == trace::kNone) return none;
   return program.trace.names[static_cast<std::size_t>(lifetime.name)].name;
 }
 
-bool is_own(const Program& program, const trace::Lifetime& lifetime) {
+bool is_own(const Program& program, const Lifetime& lifetime) {
   return event_of(program, lifetime).space == program.trace.own_space;
 }
 
-bool is_at_peak(const Program& program, const trace::Lifetime& lifetime) {
+bool is_at_peak(const Program& program, const Lifetime& lifetime) {
   return lifetime.first <= program.peak.event && lifetime.last > program.peak.event;
 }
 
@@ -307,7 +307,7 @@ std::string of_the_peak(const Program& program) {
 
 ByLine::ByLine(const Program& program) : program_(program), lines_(program.lines.size()) {}
 
-void ByLine::add(const trace::Lifetime& lifetime, int sign) {
+void ByLine::add(const Lifetime& lifetime, int sign) {
   const auto& event = event_of(program_, lifetime);
   auto& line = lines_[program_.lines.of(event.stack)];
   line.bytes += sign * event.block_bytes;

@@ -18,6 +18,8 @@ std::string common_folder(const std::string& a, const std::string& b) {
   return folder_of({a.begin(), end});
 }
 
+constexpr double kMostOfIt = 0.5;
+
 }  // namespace
 
 LineNames::LineNames(const std::vector<std::string>& files) {
@@ -54,12 +56,6 @@ std::string LineNames::in_words(const trace::SourceLine& line) const {
   const bool is_named = !line.function.empty() && line.function.front() != '<';
   return this->line(line) + (is_named ? " (" + line.function + ")" : "");
 }
-
-namespace {
-
-constexpr double kMostOfIt = 0.5;
-
-}  // namespace
 
 std::vector<trace::LineShare> called_lines(const trace::Trace& trace,
                                            const std::vector<trace::Lifetime>& lifetimes,

@@ -37,7 +37,7 @@ class Evaluations {
     }
   }
 
-  void add(const trace::Lifetime& lifetime, const trace::Event& event) {
+  void add(const Lifetime& lifetime, const trace::Event& event) {
     const auto after = std::ranges::upper_bound(all_, lifetime.first, {}, &Evaluation::begin);
     if (after == all_.begin() || !std::prev(after)->has_graph) return;
     auto& evaluation = *std::prev(after);
@@ -60,16 +60,16 @@ class Evaluations {
   struct Evaluation {
     std::uint64_t begin = 0, end = ~std::uint64_t{0};
     bool has_graph = false, is_call = false;
-    std::vector<const trace::Lifetime*> made = {};
+    std::vector<const Lifetime*> made = {};
     std::set<std::int32_t> stacks = {};
   };
 
   // What the call leaves: the rest is gone without a graph as well.
-  static bool is_of_call(const Evaluation& call, const trace::Lifetime& lifetime,
+  static bool is_of_call(const Evaluation& call, const Lifetime& lifetime,
                          const trace::Event& event) {
     return event.phase == Phase::kForward && lifetime.last > call.end;
   }
-  static bool is_of_evaluation(const trace::Lifetime& lifetime, const trace::Event& event) {
+  static bool is_of_evaluation(const Lifetime& lifetime, const trace::Event& event) {
     if (lifetime.category == Category::kTemporary) return false;
     return event.phase == Phase::kEvaluation ||
            (event.phase == Phase::kData && lifetime.category == Category::kActivation);

@@ -251,6 +251,11 @@ void add_notes(const Comparison& found, std::vector<std::string>& notes) {
         "the code. `peakbench ab` runs two builds in turn.");
 }
 
+template <class Is>
+std::size_t count_if(const Comparison& comparison, Is is) {
+  return static_cast<std::size_t>(std::ranges::count_if(comparison.cases, is));
+}
+
 }  // namespace
 
 const char* to_string(CaseState state) {
@@ -342,15 +347,6 @@ bool is_told_at_peak(const CaseComparison& one, const PhaseGrowth& growth) {
   return one.at_peak && one.at_peak->phase == growth.phase &&
          one.at_peak->base_phase == growth.phase;
 }
-
-namespace {
-
-template <class Is>
-std::size_t count_if(const Comparison& comparison, Is is) {
-  return static_cast<std::size_t>(std::ranges::count_if(comparison.cases, is));
-}
-
-}  // namespace
 
 std::size_t count(const Comparison& comparison, CaseState state) {
   return count_if(comparison, [&](const CaseComparison& one) { return one.state == state; });

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/file.h"
 #include "records/run_files.h"
@@ -24,39 +25,37 @@ using analysis::parts_of;
 
 using records::Memory;
 
-Direction direction_of(const Measure& measure) {
-  if (measure.now > measure.base + measure.allowed) return Direction::kWorse;
-  if (measure.now < measure.base - measure.allowed) return Direction::kBetter;
-  return Direction::kSame;
-}
-
 class Measures {
  public:
-  Measures(const Policy& policy, std::vector<Measure>& measures)
-      : policy_(policy), measures_(measures) {}
+  Measures(const Policy& policy, bool peaks_only) : policy_(policy), peaks_only_(peaks_only) {}
 
-  void add(const std::string& where, const std::string& space, const char* figure,
-           std::int64_t base, std::int64_t now) {
-    Measure measure{where, space, figure, base, now, tolerance(figure).allowed(base), {}, true};
-    measure.is_held = where == "peak" || policy_.phases_fail;
-    measure.direction = direction_of(measure);
-    measures_.push_back(std::move(measure));
+  // What both sides know of Memory, PhaseMemory or SpaceMemory.
+  template <class Figures>
+  void add(const std::string& where, const std::string& space, const Figures& base,
+           const Figures& now) {
+    const auto figure = [&](const char* name, const records::Tolerance& tolerance,
+                            std::int64_t before, std::int64_t after) {
+      const auto allowed = tolerance.allowed(before);
+      const auto direction = after > before + allowed   ? Direction::kWorse
+                             : after < before - allowed ? Direction::kBetter
+                                                        : Direction::kSame;
+      const bool is_held = where == "peak" || policy_.phases_fail;
+      found_.push_back({where, space, name, before, after, allowed, direction, is_held});
+    };
+    if (!peaks_only_)
+      figure("requested", policy_.requested, base.peak_requested_bytes, now.peak_requested_bytes);
+    figure("allocated", policy_.allocated, base.peak_allocated_bytes, now.peak_allocated_bytes);
+    if constexpr (requires { base.peak_reserved_bytes; })
+      if (base.peak_reserved_bytes && now.peak_reserved_bytes)
+        figure("reserved", policy_.reserved, *base.peak_reserved_bytes, *now.peak_reserved_bytes);
   }
 
-  void add(const std::string& where, const std::string& space,
-           const std::optional<std::int64_t>& base, const std::optional<std::int64_t>& now) {
-    if (base && now) add(where, space, "reserved", *base, *now);
-  }
+  std::vector<Measure> take() { return std::move(found_); }
 
  private:
-  const records::Tolerance& tolerance(const std::string& figure) const {
-    return figure == "requested"   ? policy_.requested
-           : figure == "allocated" ? policy_.allocated
-                                   : policy_.reserved;
-  }
-
   const Policy& policy_;
-  std::vector<Measure>& measures_;
+  bool peaks_only_;  // one side knows nothing else
+  std::vector<Measure> found_;
 };
 
 template <typename Value>
@@ -88,40 +87,26 @@ void add_ranks(const records::CaseResult& before, const records::CaseResult& aft
     for (const auto& rank : result->ranks) numbers.insert(rank.rank);
   if (numbers.size() < 2) return;
   for (const auto number : numbers) {
-    const auto &base = memory_of(before, number), &now = memory_of(after, number);
-    const auto name = "rank " + std::to_string(number);
-    measures.add("peak", name, "requested", base.peak_requested_bytes, now.peak_requested_bytes);
-    measures.add("peak", name, "allocated", base.peak_allocated_bytes, now.peak_allocated_bytes);
-    measures.add("peak", name, base.peak_reserved_bytes, now.peak_reserved_bytes);
+    measures.add("peak", "rank " + std::to_string(number), memory_of(before, number),
+                 memory_of(after, number));
   }
 }
 
-// `peaks_only`: one side knows nothing else.
 std::vector<Measure> measures_of(const records::CaseResult& before,
                                  const records::CaseResult& after, const Policy& policy,
                                  bool peaks_only) {
   const Memory &base = *before.memory, &now = *after.memory;
-  std::vector<Measure> found;
-  Measures measures(policy, found);
-  if (!peaks_only)
-    measures.add("peak", "", "requested", base.peak_requested_bytes, now.peak_requested_bytes);
-  measures.add("peak", "", "allocated", base.peak_allocated_bytes, now.peak_allocated_bytes);
-  measures.add("peak", "", base.peak_reserved_bytes, now.peak_reserved_bytes);
-  if (peaks_only) return found;
-  for (const auto& phase : reports::in_phase_order(keys_of_both(base.phases, now.phases))) {
-    const auto from = value_or_none(base.phases, phase), to = value_or_none(now.phases, phase);
-    measures.add(phase, "", "requested", from.peak_requested_bytes, to.peak_requested_bytes);
-    measures.add(phase, "", "allocated", from.peak_allocated_bytes, to.peak_allocated_bytes);
-  }
-  for (const auto& space : keys_of_both(base.spaces, now.spaces)) {
-    if (space == reports::own_space(before) || space == reports::own_space(after)) continue;
-    const auto from = value_or_none(base.spaces, space), to = value_or_none(now.spaces, space);
-    measures.add("peak", space, "requested", from.peak_requested_bytes, to.peak_requested_bytes);
-    measures.add("peak", space, "allocated", from.peak_allocated_bytes, to.peak_allocated_bytes);
-    measures.add("peak", space, from.peak_reserved_bytes, to.peak_reserved_bytes);
-  }
+  Measures measures(policy, peaks_only);
+  measures.add("peak", "", base, now);
+  if (peaks_only) return measures.take();
+  for (const auto& phase : reports::in_phase_order(keys_of_both(base.phases, now.phases)))
+    measures.add(phase, "", value_or_none(base.phases, phase), value_or_none(now.phases, phase));
+  for (const auto& space : keys_of_both(base.spaces, now.spaces))
+    if (space != reports::own_space(before) && space != reports::own_space(after))
+      measures.add("peak", space, value_or_none(base.spaces, space),
+                   value_or_none(now.spaces, space));
   add_ranks(before, after, measures);
-  return found;
+  return measures.take();
 }
 
 // Of one place; without it of all that the policy holds.

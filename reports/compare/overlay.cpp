@@ -108,8 +108,8 @@ std::optional<OverlayView> overlay_view(const CaseAnatomy& base, const CaseAnato
                      .area = top + "V1000H0Z",
                      .base_peak = mark(base, of_base, highest),
                      .now_peak = mark(now, of_now, highest),
-                     .base_events = reports::grouped(static_cast<std::int64_t>(base.events)),
-                     .now_events = reports::grouped(static_cast<std::int64_t>(now.events)),
+                     .base_events = reports::grouped(base.events),
+                     .now_events = reports::grouped(now.events),
                      .axis_gib = reports::gib(highest)};
 }
 

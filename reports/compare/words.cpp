@@ -87,6 +87,15 @@ std::string beyond_parts(std::int64_t bytes, const Measure& measure) {
   return short_difference(bytes) + " asked for at another moment than the most allocated";
 }
 
+// "in optimizer step", "in forward (in BASE in optimizer step)".
+std::string phase_text(const PhaseGrowth& growth) {
+  const auto in = [](const std::string& phase) {
+    return "in " + reports::printable(reports::phase_label(phase));
+  };
+  return in(growth.phase) +
+         (growth.base_phase == growth.phase ? "" : " (in BASE " + in(growth.base_phase) + ")");
+}
+
 }  // namespace
 
 std::string short_difference(std::int64_t bytes) {
@@ -138,19 +147,6 @@ std::string figure_text(const Measure& measure) {
                      short_difference(measure.now - measure.base), reports::grouped(measure.base),
                      reports::grouped(measure.now));
 }
-
-namespace {
-
-// "in optimizer step", "in forward (in BASE in optimizer step)".
-std::string phase_text(const PhaseGrowth& growth) {
-  const auto in = [](const std::string& phase) {
-    return "in " + reports::printable(reports::phase_label(phase));
-  };
-  return in(growth.phase) +
-         (growth.base_phase == growth.phase ? "" : " (in BASE " + in(growth.base_phase) + ")");
-}
-
-}  // namespace
 
 std::string where_text(const PhaseGrowth& growth, bool at_peak) {
   if (at_peak) return "at the peak, " + phase_text(growth);

@@ -49,6 +49,8 @@ std::string grouped(std::int64_t value) {
   return value < 0 ? kMinus + digits : digits;
 }
 
+std::string unless_zero(std::size_t count) { return count == 0 ? "" : grouped(count); }
+
 std::string count_of(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }

@@ -2,6 +2,7 @@
 // suitable unit. Exact bytes are shown next to them. Pure, independent of the locale.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,11 @@ inline constexpr const char* kMinus = "\u2212";
 std::string gib(std::int64_t bytes);         // "5.670"; "<0.001" for little, "0" for none
 std::string signed_gib(std::int64_t bytes);  // "−1.102", "+0.010", "0"
 std::string grouped(std::int64_t value);     // "6,087,938,768"
+template <std::integral Count>
+std::string grouped(Count count) {
+  return grouped(static_cast<std::int64_t>(count));
+}
+std::string unless_zero(std::size_t count);                        // grouped; "" for 0
 std::string count_of(std::size_t count, const std::string& what);  // "1 case", "1200 cases"
 std::string signed_grouped(std::int64_t value);                    // "−1,024", "+512", "0"
 double ratio_of(std::int64_t part, std::int64_t whole);            // 0 if `whole` is 0

@@ -230,14 +230,12 @@ class Checker {
       return;
     }
     const Field* field = resolve(tag);
-    if (field && field->kind == FieldKind::kFlag)
-      error(tag.line,
-            "`" + tag.name + "` is a flag: use {{#" + tag.name + "}}...{{/" + tag.name + "}}");
-    if (field && (field->kind == FieldKind::kList || field->kind == FieldKind::kObject)) {
-      error(tag.line, "`" + tag.name + "` is " +
-                          (field->kind == FieldKind::kList ? "a list" : "an object") + ": use {{#" +
-                          tag.name + "}}...{{/" + tag.name + "}}");
-    }
+    if (!field || field->kind == FieldKind::kText) return;
+    const std::string what = field->kind == FieldKind::kFlag   ? "a flag"
+                             : field->kind == FieldKind::kList ? "a list"
+                                                               : "an object";
+    error(tag.line,
+          "`" + tag.name + "` is " + what + ": use {{#" + tag.name + "}}...{{/" + tag.name + "}}");
   }
 
   static bool is_text(const Field& scope) {

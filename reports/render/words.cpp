@@ -135,11 +135,7 @@ std::map<records::VerdictKind, Doubt> doubts_of(const std::vector<const Verdict*
 }  // namespace peakbench::analysis
 
 namespace peakbench::reports {
-namespace {
-
 constexpr double kMostShown = 9.99;  // beyond ten times as much, the figure does not matter
-
-}  // namespace
 
 std::string interval_text(const statistics::SpeedDifference& difference) {
   if (!has_interval(difference)) return "";

@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
+#include "trace/maxima.h"
 
 namespace peakbench::reports {
 namespace {
@@ -79,7 +80,6 @@ std::string held_text(const Cause& cause) {
 namespace {
 
 using trace::Anatomy;
-using trace::Breakdown;
 using trace::Category;
 using trace::kCategoryCount;
 using trace::Moment;
@@ -128,12 +128,6 @@ std::string where(const Moment& moment) {
   return text;
 }
 
-std::int64_t of_category(const Breakdown& breakdown, std::size_t category) {
-  std::int64_t bytes = 0;
-  for (const auto of_phase : breakdown[category]) bytes += of_phase;
-  return bytes;
-}
-
 struct Change {
   Category category;
   std::int64_t bytes;
@@ -141,9 +135,10 @@ struct Change {
 
 // Of at least so many bytes, and at most four categories.
 std::vector<Change> changes_of(const Moment& from, const Moment& to, std::int64_t least) {
+  const auto before = trace::by_category(from.breakdown), after = trace::by_category(to.breakdown);
   std::vector<Change> found;
   for (std::size_t i = 0; i < kCategoryCount; ++i) {
-    const auto bytes = of_category(to.breakdown, i) - of_category(from.breakdown, i);
+    const auto bytes = after[i] - before[i];
     if (bytes != 0 && std::llabs(bytes) >= least)
       found.push_back({static_cast<Category>(i), bytes});
   }

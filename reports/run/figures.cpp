@@ -54,22 +54,6 @@ void add_facts(const ordered_json& object, const std::string& prefix,
   }
 }
 
-}  // namespace
-
-std::vector<FactView> facts_view(const ordered_json& object) {
-  std::vector<FactView> facts;
-  if (object.is_object()) add_facts(object, "", facts);
-  return facts;
-}
-
-BytesView bytes_view(std::int64_t bytes) { return {.gib = gib(bytes), .bytes = grouped(bytes)}; }
-
-std::optional<BytesView> bytes_view(const std::optional<std::int64_t>& bytes) {
-  return bytes ? std::optional(bytes_view(*bytes)) : std::nullopt;
-}
-
-namespace {
-
 // Below the last digit of either figure: the same for who reads a table. The bytes are there, too.
 bool is_same_as_shown(std::int64_t bytes, std::int64_t reference) {
   constexpr double kLeastGib = 0.0005, kLeastFraction = 5e-6;
@@ -84,7 +68,26 @@ std::string telling_percent(double fraction) {
   return (fraction > 0 ? "+" : "") + decimal(fraction * 100, 1);
 }
 
+using nlohmann::json;
+
+std::string for_people(const json& value) {
+  if (value.is_number_integer()) return grouped(value.get<std::int64_t>());
+  return value.is_string() ? printable(value.get<std::string>()) : "";
+}
+
 }  // namespace
+
+std::vector<FactView> facts_view(const ordered_json& object) {
+  std::vector<FactView> facts;
+  if (object.is_object()) add_facts(object, "", facts);
+  return facts;
+}
+
+BytesView bytes_view(std::int64_t bytes) { return {.gib = gib(bytes), .bytes = grouped(bytes)}; }
+
+std::optional<BytesView> bytes_view(const std::optional<std::int64_t>& bytes) {
+  return bytes ? std::optional(bytes_view(*bytes)) : std::nullopt;
+}
 
 DeltaView delta_view(std::int64_t ours, std::int64_t reference) {
   const std::int64_t bytes = ours - reference;
@@ -109,17 +112,6 @@ std::vector<TickView> ticks_view(double low, double high, int about) {
   }
   return ticks;
 }
-
-namespace {
-
-using nlohmann::json;
-
-std::string for_people(const json& value) {
-  if (value.is_number_integer()) return grouped(value.get<std::int64_t>());
-  return value.is_string() ? printable(value.get<std::string>()) : "";
-}
-
-}  // namespace
 
 std::vector<SettingView> settings_view(const json& values) {
   std::vector<SettingView> list;

@@ -56,9 +56,8 @@ std::map<std::string, std::string> render(const std::vector<records::Run>& runs,
 
 // The answer for a terminal of `width` columns, in UTF-8; a narrow one gets fewer columns. Ends
 // with a newline.
-std::string main_table(const records::Run& run, int width);
-// With the main findings about programs, from their traces in the run's folder.
-std::string main_table(const records::Run& run, int width, const std::string& folder);
+// `folder`: the run's, for the main findings about programs, from their traces; empty: none.
+std::string main_table(const records::Run& run, int width, const std::string& folder = "");
 
 // A run's table for spreadsheets and data frames.
 

@@ -216,8 +216,6 @@ std::string group_text(const GroupView& group, int width) {
 
 }  // namespace
 
-std::string main_table(const records::Run& run, int width) { return main_table(run, width, ""); }
-
 std::string main_table(const records::Run& run, int width, const std::string& folder) {
   const std::vector<records::Run> runs{run};
   const ReportView view = make_view(runs, read_anatomies_for_terminal(runs, {folder}));

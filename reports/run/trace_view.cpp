@@ -133,7 +133,7 @@ void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth,
     const auto all = static_cast<double>(std::max<std::int64_t>(alive.allocated_bytes, 1));
     rows.push_back({.depth = std::to_string(depth),
                     .kind = "rest",
-                    .label = grouped(static_cast<std::int64_t>(hidden)) + " more",
+                    .label = grouped(hidden) + " more",
                     .colour = "",
                     .gib = gib(hidden_bytes),
                     .bytes = grouped(hidden_bytes),
@@ -292,8 +292,8 @@ std::optional<TimelineView> timeline_view(const CaseAnatomy& anatomy, std::int64
   const Box box(anatomy.events, highest);
   return TimelineView{.areas = areas_view(anatomy, box),
                       .bands = bands_view(anatomy, box),
-                      .events = grouped(static_cast<std::int64_t>(anatomy.events)),
-                      .peak_event = grouped(static_cast<std::int64_t>(anatomy.anatomy.peak.event)),
+                      .events = grouped(anatomy.events),
+                      .peak_event = grouped(anatomy.anatomy.peak.event),
                       .peak_x = box.x(anatomy.anatomy.peak.event),
                       .peak_y = box.y(anatomy.anatomy.peak.allocated_bytes)};
 }
@@ -330,7 +330,7 @@ AliveView alive_view(const trace::Trace& trace, const std::vector<trace::Lifetim
   const trace::Alive alive = trace::alive_at(trace, lifetimes, event);
   std::vector<AliveRowView> rows;
   flatten(alive.root, alive, 0, rows);
-  return {.count = grouped(static_cast<std::int64_t>(alive.allocations.size())),
+  return {.count = grouped(alive.allocations.size()),
           .folded = folded_view(alive),
           .tree = std::move(rows),
           .largest = largest_view(alive)};

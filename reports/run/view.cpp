@@ -31,7 +31,7 @@ class Missing {
       }
       list.push_back({.what = key.first,
                       .reason = printable(key.second),
-                      .count = grouped(static_cast<std::int64_t>(ids.size())),
+                      .count = grouped(ids.size()),
                       .one = ids.size() == 1,
                       .cases = std::move(first)});
     }
@@ -116,10 +116,6 @@ std::size_t count_cases(const std::vector<Run>& runs, Predicate predicate) {
   return count;
 }
 
-std::string unless_zero(std::size_t count) {
-  return count ? grouped(static_cast<std::int64_t>(count)) : "";
-}
-
 void add_counts(const std::vector<Run>& runs, ReportView& view) {
   const std::size_t all = count_cases(runs, [](const CaseResult&) { return true; });
   const std::size_t ok = count_cases(runs, ran);
@@ -127,7 +123,7 @@ void add_counts(const std::vector<Run>& runs, ReportView& view) {
   for (const Run& run : runs)
     for (const std::string& id : run.pending) view.pending.push_back(printable(id));
   view.one_case = all == 1;
-  view.case_count = grouped(static_cast<std::int64_t>(all));
+  view.case_count = grouped(all);
   view.failed_count = unless_zero(all - ok);
   view.pending_count = unless_zero(view.pending.size());
   view.has_emulated = emulated > 0;

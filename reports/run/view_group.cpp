@@ -28,7 +28,8 @@ std::vector<LegendView> legend(const Group& group, const Anatomies& anatomies) {
     }
   }
   std::vector<LegendView> list;
-  for (const std::string& category : in_stacking_order(std::vector<std::string>(present.begin(), present.end()))) {
+  for (const std::string& category :
+       in_stacking_order(std::vector<std::string>(present.begin(), present.end()))) {
     list.push_back({.category = printable(category),
                     .label = printable(category_label(category)),
                     .colour = category_colour(category),
@@ -167,6 +168,25 @@ void name_pictures(const std::string& stem, GroupView& view) {
   if (view.pareto) view.pareto_picture = "pareto-" + stem + ".svg";
 }
 
+// A few counters on the host are no offload.
+bool is_more_than_a_little(std::int64_t bytes, std::int64_t peak) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return bytes >= kMiB || (bytes > 0 && bytes >= peak / 100);
+}
+
+std::int64_t taken(const CaseResult& result, const std::string& space) {
+  if (!result.memory) return 0;
+  const auto found = result.memory->spaces.find(space);
+  return found == result.memory->spaces.end() ? 0 : found->second.peak_allocated_bytes;
+}
+
+std::string column_of(const std::string& space) { return space == "cpu" ? "host" : space; }
+
+std::string words_for(const std::string& space) {
+  if (space == "pinned") return "pinned host memory";
+  return space == "cpu" ? "host memory" : "on " + space;
+}
+
 }  // namespace
 
 GroupView group_view(const Group& group, std::size_t index, bool names_run,
@@ -209,29 +229,6 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
 // Memory that a case takes beside its device's own: pinned host memory of an offload, the host's,
 // another card's. Without it an offload would look free.
 
-namespace {
-
-// A few counters on the host are no offload.
-bool is_more_than_a_little(std::int64_t bytes, std::int64_t peak) {
-  constexpr std::int64_t kMiB = 1 << 20;
-  return bytes >= kMiB || (bytes > 0 && bytes >= peak / 100);
-}
-
-std::int64_t taken(const CaseResult& result, const std::string& space) {
-  if (!result.memory) return 0;
-  const auto found = result.memory->spaces.find(space);
-  return found == result.memory->spaces.end() ? 0 : found->second.peak_allocated_bytes;
-}
-
-std::string column_of(const std::string& space) { return space == "cpu" ? "host" : space; }
-
-std::string words_for(const std::string& space) {
-  if (space == "pinned") return "pinned host memory";
-  return space == "cpu" ? "host memory" : "on " + space;
-}
-
-}  // namespace
-
 std::set<std::string> spaces_beside(const CaseResult& result) {
   std::set<std::string> spaces;
   if (!result.memory) return spaces;
@@ -268,7 +265,7 @@ void add_beside(const Group& group, GroupView& view) {
 
 std::vector<NotFiniteView> not_finite_view(const Group& group) {
   std::vector<NotFiniteView> list;
-  for (const records::CaseResult* result : group.cases) {
+  for (const CaseResult* result : group.cases) {
     const auto& losses = result->losses;
     const auto first =
         std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
@@ -282,7 +279,7 @@ std::vector<NotFiniteView> not_finite_view(const Group& group) {
 
 std::vector<BrokenPromiseView> broken_promises_view(const Group& group) {
   std::vector<BrokenPromiseView> list;
-  for (const records::CaseResult* result : group.cases) {
+  for (const CaseResult* result : group.cases) {
     if (!ran(*result) || !breaks_promise(*result)) continue;
     const std::string& reason = result->equivalence->reason;
     list.push_back(
@@ -294,7 +291,7 @@ std::vector<BrokenPromiseView> broken_promises_view(const Group& group) {
 
 std::vector<UnseenMemoryView> unseen_memory_view(const Group& group) {
   std::vector<UnseenMemoryView> list;
-  for (const records::CaseResult* result : group.cases) {
+  for (const CaseResult* result : group.cases) {
     if (!result->memory || !result->memory->period) continue;
     const auto& [by, steps] = *result->memory->period;
     if (steps <= result->memory->steps) continue;

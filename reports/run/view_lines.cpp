@@ -81,7 +81,7 @@ std::vector<LineView> table_view(const std::vector<LineShare>& lines,
   for (std::size_t i = 0; i < shown; ++i) list.push_back(line_view(lines[i], names, largest));
   if (shown == lines.size()) return list;
   list.push_back(line_view(rest, names, largest));
-  list.back().line = grouped(static_cast<std::int64_t>(lines.size() - shown)) + " more lines";
+  list.back().line = grouped(lines.size() - shown) + " more lines";
   list.back().rest = true;
   return list;
 }
@@ -98,8 +98,7 @@ void add_ranges(const trace::Trace& trace, const std::vector<trace::Lifetime>& l
                            .alive_bytes = grouped(ranges[i].alive_bytes),
                            .percent = percent(ratio_of(ranges[i].alive_bytes, peak))});
   view.has_ranges = shown > 0;
-  if (ranges.size() > shown)
-    view.more_ranges = grouped(static_cast<std::int64_t>(ranges.size() - shown));
+  if (ranges.size() > shown) view.more_ranges = grouped(ranges.size() - shown);
 }
 
 std::string pools_sentence(const trace::Trace& trace) {

@@ -254,7 +254,7 @@ RowView row_view(const CaseResult& result, const Group& group, Sources& sources)
 
 namespace {
 
-const CaseAnatomy* find(const Anatomies& anatomies, const records::CaseResult* result) {
+const CaseAnatomy* find(const Anatomies& anatomies, const CaseResult* result) {
   const auto found = anatomies.find(result);
   return found != anatomies.end() && found->second.known() ? &found->second : nullptr;
 }
@@ -263,7 +263,7 @@ const CaseAnatomy* find(const Anatomies& anatomies, const records::CaseResult* r
 // climbed above all of them.
 std::int64_t highest_of(const Group& group, const Anatomies& anatomies) {
   std::int64_t highest = widest_bar(group);
-  for (const records::CaseResult* result : group.cases)
+  for (const CaseResult* result : group.cases)
     if (const CaseAnatomy* known = find(anatomies, result))
       highest = std::max(highest, known->anatomy.peak.allocated_bytes);
   return highest;
@@ -279,7 +279,7 @@ Causes causes_in_its_phase(const CaseAnatomy& reference, const CaseAnatomy& own)
 
 }  // namespace
 
-void add_anatomy(const records::CaseResult& result, const Group& group, const Anatomies& anatomies,
+void add_anatomy(const CaseResult& result, const Group& group, const Anatomies& anatomies,
                  RowView& row) {
   const auto entry = anatomies.find(&result);
   if (entry != anatomies.end()) row.trace_note = printable(entry->second.note);

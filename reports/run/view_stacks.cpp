@@ -253,7 +253,7 @@ double rate_of_case(const records::Throughput& throughput, bool tokens) {
 }
 
 bool all_have_tokens(const Group& group) {
-  return std::ranges::all_of(group.cases, [](const records::CaseResult* c) {
+  return std::ranges::all_of(group.cases, [](const CaseResult* c) {
     return !c->throughput || c->throughput->tokens_per_second;
   });
 }
@@ -261,7 +261,7 @@ bool all_have_tokens(const Group& group) {
 std::vector<Point> points_of(const Group& group, bool tokens) {
   std::vector<Point> points;
   for (std::size_t i = 0; i < group.cases.size(); ++i) {
-    const records::CaseResult& result = *group.cases[i];
+    const CaseResult& result = *group.cases[i];
     if (!ran(result) || !result.memory || !result.throughput) continue;
     const std::int64_t bytes = result.memory->peak_allocated_bytes;
     const double rate = rate_of_case(*result.throughput, tokens);
@@ -283,7 +283,7 @@ bool on_front(const Point& point, const std::vector<Point>& points) {
 }
 
 // A drawing's key has room for some 36 columns.
-std::string short_name(const records::CaseResult& result, const std::string& mark) {
+std::string short_name(const CaseResult& result, const std::string& mark) {
   const std::string name = printable(row_name(result.spec));
   if (mark.empty()) return fit_middle(name, 30);
   return fit_middle(name, 33 - display_width(mark)) + " (" + mark + ")";
@@ -316,7 +316,7 @@ std::optional<ParetoView> pareto_view(const Group& group) {
   ParetoView view;
   std::vector<Point> front;
   for (const Point& point : points) {
-    const records::CaseResult& result = *group.cases[point.index];
+    const CaseResult& result = *group.cases[point.index];
     const bool best = on_front(point, points);
     const std::string mark = mark_of(result);
     if (best) front.push_back(point);

@@ -70,7 +70,7 @@ std::optional<TimeView> time_view(const CaseResult& result, const Group& group) 
   return TimeView{.percent = signed_percent(difference.ratio - 1),
                   .interval = interval_text(difference),
                   .half_width = half_width_text(difference),
-                  .rounds = grouped(static_cast<std::int64_t>(difference.samples)),
+                  .rounds = grouped(difference.samples),
                   .faster = difference.direction == Direction::kBetter,
                   .slower = difference.direction == Direction::kWorse,
                   .noise = interval && !is_told(difference),
@@ -110,7 +110,7 @@ void add_timing(const Group& group, GroupView& view) {
     load.add(*result->throughput, cores);
     rounds = std::max(rounds, result->throughput->rounds.size());
   }
-  if (rounds > 0) view.round_count = grouped(static_cast<std::int64_t>(rounds));
+  if (rounds > 0) view.round_count = grouped(rounds);
   for (const RowView& row : view.rows) {
     if (!row.time) continue;
     (row.time->interval.empty() ? view.lacks_intervals : view.has_intervals) = true;
@@ -119,8 +119,8 @@ void add_timing(const Group& group, GroupView& view) {
   if (load.busy > 0)
     view.busy = BusyView{.most = cores_text(load.most),
                          .cores = cores_text(cores),
-                         .count = grouped(static_cast<std::int64_t>(load.busy)),
-                         .timings = grouped(static_cast<std::int64_t>(load.rounds))};
+                         .count = grouped(load.busy),
+                         .timings = grouped(load.rounds)};
 }
 
 namespace {

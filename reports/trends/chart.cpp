@@ -186,10 +186,9 @@ std::optional<ChartView> chart_view(const Trend& trend, Metric metric, const Lin
   ChartView view;
   view.unit = axis.name;
   view.from = axis.from;
-  view.count = reports::grouped(static_cast<std::int64_t>(trend.size()));
+  view.count = reports::grouped(trend.size());
   view.runs = view.count + (trend.size() == 1 ? " run" : " runs");
-  if (drawn.size() < trend.size())
-    view.drawn = reports::grouped(static_cast<std::int64_t>(drawn.size()));
+  if (drawn.size() < trend.size()) view.drawn = reports::grouped(drawn.size());
   view.many = drawn.size() > 60;
   view.lines = line_views(trend, drawn, metric, axis);
   for (const auto place : drawn)

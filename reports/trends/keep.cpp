@@ -25,6 +25,22 @@ std::string line_text(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
+using sqlite::Statement;
+
+// What one branch and suite have kept so far.
+struct Kept {
+  std::int64_t seen = 0;
+  bool good = false;
+};
+
+// The runs are gone already: that the file stays as large is no failure of it.
+void give_back_room(sqlite::Database& database) {
+  try {
+    database.execute("PRAGMA incremental_vacuum");
+  } catch (const sqlite::DatabaseError&) {  // a full disk: the next prune does it
+  }
+}
+
 }  // namespace
 
 ordered_json to_json(const RunRow& run) {
@@ -72,26 +88,6 @@ Line read_line(const std::string& text) {
   if (const auto* parts = fields.find("parts")) line.parts = analysis::parts_from_json(*parts);
   return line;
 }
-
-namespace {
-
-using sqlite::Statement;
-
-// What one branch and suite have kept so far.
-struct Kept {
-  std::int64_t seen = 0;
-  bool good = false;
-};
-
-// The runs are gone already: that the file stays as large is no failure of it.
-void give_back_room(sqlite::Database& database) {
-  try {
-    database.execute("PRAGMA incremental_vacuum");
-  } catch (const sqlite::DatabaseError&) {  // a full disk: the next prune does it
-  }
-}
-
-}  // namespace
 
 std::vector<RunRow> to_prune(const std::vector<RunRow>& runs, const PruneRules& rules) {
   std::map<std::pair<std::string, std::string>, Kept> kept;

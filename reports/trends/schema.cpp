@@ -17,6 +17,12 @@ constexpr std::size_t kMostOfByte = 1032;
 
 const Bytef* bytes_of(std::string_view text) { return reinterpret_cast<const Bytef*>(text.data()); }
 
+using nlohmann::json;
+
+std::string dumped(const json& axes) {
+  return axes.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::string pack(std::string_view text) {
@@ -180,16 +186,6 @@ void make_tables(Database& database) {
   database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   database.execute("PRAGMA user_version = " + std::to_string(kHistoryVersion));
 }
-
-namespace {
-
-using nlohmann::json;
-
-std::string dumped(const json& axes) {
-  return axes.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-}  // namespace
 
 std::string axes_text(const records::Setting& setting) {
   return dumped(records::plain_values(setting));

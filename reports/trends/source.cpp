@@ -96,6 +96,14 @@ std::size_t first_option(const std::string& text) {
   return std::string::npos;
 }
 
+Source from_history(const Reference& reference, const std::string& text, const std::string& file) {
+  const auto history = History::open_to_read(file);
+  const auto row = find_run(history, reference, text);
+  const auto named = text.substr(text.find(':') + 1);
+  return {history.record(row.number), history.parts(row.number), "",
+          run_label(named.empty() ? "latest" : named, row)};
+}
+
 }  // namespace
 
 std::optional<Reference> reference_from(const std::string& text) {
@@ -126,18 +134,6 @@ RunRow find_run(const History& history, const Reference& reference, const std::s
   if (commit) check_one_commit(found, text);
   return found[place];
 }
-
-namespace {
-
-Source from_history(const Reference& reference, const std::string& text, const std::string& file) {
-  const auto history = History::open_to_read(file);
-  const auto row = find_run(history, reference, text);
-  const auto named = text.substr(text.find(':') + 1);
-  return {history.record(row.number), history.parts(row.number), "",
-          run_label(named.empty() ? "latest" : named, row)};
-}
-
-}  // namespace
 
 std::string run_label(const std::string& named, const RunRow& row) {
   const auto commit = short_commit(row.labels);

@@ -60,10 +60,6 @@ PointRowView row_view(const Contents& contents, const Trend& trend, std::size_t 
   return row;
 }
 
-std::string unless_zero(std::size_t count) {
-  return count == 0 ? "" : reports::grouped(static_cast<std::int64_t>(count));
-}
-
 void add_rows(const Contents& contents, const Trend& trend, TrendView& view) {
   std::size_t more_changes = 0;
   for (std::size_t place = trend.size(); place-- > 0;) {
@@ -74,8 +70,8 @@ void add_rows(const Contents& contents, const Trend& trend, TrendView& view) {
     else
       ++more_changes;
   }
-  view.points_left_out = unless_zero(trend.size() - view.points.size());
-  view.changes_left_out = unless_zero(more_changes);
+  view.points_left_out = reports::unless_zero(trend.size() - view.points.size());
+  view.changes_left_out = reports::unless_zero(more_changes);
 }
 
 }  // namespace
@@ -185,7 +181,7 @@ IndexView index_view(const Contents& contents, const std::vector<Trend>& recent)
     if (row.compared && !row.old) ++compared;
     add_row(std::move(row), series, cards[series.card]);
   }
-  if (compared > 0) view.compared_count = reports::grouped(static_cast<std::int64_t>(compared));
+  if (compared > 0) view.compared_count = reports::grouped(compared);
   for (auto& [name, card] : cards) view.cards.push_back(std::move(card));
   for (std::size_t i = 0; i < std::min(kRecentRuns, contents.runs.size()); ++i)
     view.recent.push_back(run_view(contents, contents.runs[i], ""));

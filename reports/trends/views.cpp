@@ -41,10 +41,8 @@ using reports::printable;
 
 constexpr std::size_t kRunsPerPage = 500;
 
-std::string count_text(std::size_t count) { return grouped(static_cast<std::int64_t>(count)); }
-
 std::string counted(std::size_t count, const std::string& what) {
-  return count_text(count) + " " + what + (count == 1 ? "" : "s");
+  return grouped(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string verdict_label(const std::string& verdict) {
@@ -69,7 +67,7 @@ SiteView site_view(const Contents& contents, const std::string& root) {
           .runs = counted(contents.runs.size(), "run"),
           .branch_runs = counted(static_cast<std::size_t>(on_branch), "run"),
           .trends = counted(contents.series.size(), "case"),
-          .report_count = count_text(contents.reports.size()),
+          .report_count = grouped(contents.reports.size()),
           .newest = printable(reports::date_for_people(newest->created)),
           .newest_iso = printable(newest->created),
           .comparison = contents.comparison};
