@@ -95,20 +95,14 @@ std::vector<Part> parts_of(const trace::Trace& trace) {
   return parts;
 }
 
-std::optional<std::vector<Part>> parts_of_case(const records::CaseResult& result,
-                                               const std::string& folder) {
-  const auto path = records::trace_file(result, folder);
-  if (path.empty() || !files::is_there(path)) return std::nullopt;
-  return parts_of(trace::read_trace(path));
-}
-
 std::vector<CaseParts> parts_of_run(const records::Run& run, const std::string& folder,
                                     std::vector<std::string>* notes) {
   std::vector<CaseParts> all;
   for (const auto& result : run.cases) {
     try {
-      if (auto parts = parts_of_case(result, folder))
-        all.push_back({result.spec.id, std::move(*parts)});
+      const auto path = records::trace_file(result, folder);
+      if (!path.empty() && files::is_there(path))
+        all.push_back({result.spec.id, parts_of(trace::read_trace(path))});
     } catch (const std::runtime_error& error) {
       if (notes) notes->push_back(result.spec.id + ": " + error.what());
     }

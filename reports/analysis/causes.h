@@ -45,13 +45,8 @@ std::vector<Part> parts_of(const trace::Trace& trace);
 // The allocations behind parts_of(), by phase; a phase in which nothing was alive is left out.
 std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace);
 
-// For one case of a run with its traces in `folder`; nullopt if it has no trace there (not
-// recorded, not kept). Throws ConfigError for a damaged or newer trace.
-std::optional<std::vector<Part>> parts_of_case(const records::CaseResult& result,
-                                               const std::string& folder);
-
-// Of all cases that have a trace. A trace that cannot be read leaves its case out; where `notes` is
-// given, why is added to it, one line each.
+// Of all cases that have a trace in `folder`. A trace that cannot be read leaves its case out;
+// where `notes` is given, why is added to it, one line each.
 std::vector<CaseParts> parts_of_run(const records::Run& run, const std::string& folder,
                                     std::vector<std::string>* notes = nullptr);
 

@@ -100,18 +100,12 @@ nlohmann::json data_of(const FieldValues& values);
 template <typename T>
 struct FieldType;
 
-template <>
-struct FieldType<std::string> {
-  static constexpr FieldKind kKind = FieldKind::kText;
+template <typename T>
+requires std::same_as<T, std::string> || std::same_as<T, bool>
+struct FieldType<T> {
+  static constexpr FieldKind kKind = std::same_as<T, bool> ? FieldKind::kFlag : FieldKind::kText;
   static std::vector<Field> fields() { return {}; }
-  static nlohmann::json value(const std::string& text) { return text; }
-};
-
-template <>
-struct FieldType<bool> {
-  static constexpr FieldKind kKind = FieldKind::kFlag;
-  static std::vector<Field> fields() { return {}; }
-  static nlohmann::json value(bool flag) { return flag; }
+  static nlohmann::json value(const T& member) { return member; }
 };
 
 template <Record T>

@@ -162,12 +162,6 @@ mustache::lambda2 calculator() {
   };
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string all;
-  for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
-  return all;
-}
-
 }  // namespace
 
 Templates::Templates(std::string user_directory, std::string builtin_directory)
@@ -221,7 +215,8 @@ Templates::Read& Templates::read(const std::string& name, const Field& scope, Es
     throw ConfigError("No template " + name + " in " + builtin_ +
                       ". Is the installation complete?");
   }
-  if (!checked.errors.empty()) throw ConfigError(joined(checked.errors));
+  if (!checked.errors.empty())
+    throw ConfigError(fmt::format("{}", fmt::join(checked.errors, "\n")));
   known = std::make_unique<Read>(Read{mustache::mustache(replaced(checked.text, '\n', kLineEnd))});
   known->engine.set_custom_escape(escape == Escape::kHtml ? escape_html : escape_markdown);
   return *known;

@@ -187,6 +187,62 @@ std::string words_for(const std::string& space) {
   return space == "cpu" ? "host memory" : "on " + space;
 }
 
+// Cases whose figures are not what they seem to be: a training that fails, one that is not as
+// promised, memory of which some has not been seen.
+std::vector<NotFiniteView> not_finite_view(const Group& group) {
+  std::vector<NotFiniteView> list;
+  for (const CaseResult* result : group.cases) {
+    const auto& losses = result->losses;
+    const auto first =
+        std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
+    if (first == losses.end()) continue;
+    list.push_back({.strategy = printable(row_name(result->spec)),
+                    .what = std::isnan(*first) ? "not a number" : "infinite",
+                    .step = grouped(first - losses.begin() + 1)});
+  }
+  return list;
+}
+
+std::vector<BrokenPromiseView> broken_promises_view(const Group& group) {
+  std::vector<BrokenPromiseView> list;
+  for (const CaseResult* result : group.cases) {
+    if (!ran(*result) || !breaks_promise(*result)) continue;
+    const std::string& reason = result->equivalence->reason;
+    list.push_back(
+        {.strategy = printable(row_name(result->spec)),
+         .reason = reason.empty() ? "it differs from the reference's" : printable(reason)});
+  }
+  return list;
+}
+
+std::vector<UnseenMemoryView> unseen_memory_view(const Group& group) {
+  std::vector<UnseenMemoryView> list;
+  for (const CaseResult* result : group.cases) {
+    if (!result->memory || !result->memory->period) continue;
+    const auto& [by, steps] = *result->memory->period;
+    if (steps <= result->memory->steps) continue;
+    list.push_back({.strategy = printable(row_name(result->spec)),
+                    .by = printable(by),
+                    .period = std::to_string(steps),
+                    .steps = grouped(result->memory->steps)});
+  }
+  return list;
+}
+
+void add_beside(const Group& group, GroupView& view) {
+  std::set<std::string> spaces;
+  for (const CaseResult* result : group.cases) spaces.merge(spaces_beside(*result));
+  for (const std::string& space : spaces) {
+    const auto label = printable(column_of(space));
+    view.beside.push_back({printable(space), label});
+    for (std::size_t i = 0; i < group.cases.size(); ++i) {
+      const auto bytes = taken(*group.cases[i], space);
+      const bool known = group.cases[i]->memory.has_value();
+      view.rows[i].beside.push_back({label, known ? gib(bytes) : "", known ? grouped(bytes) : ""});
+    }
+  }
+}
+
 }  // namespace
 
 GroupView group_view(const Group& group, std::size_t index, bool names_run,
@@ -244,63 +300,6 @@ std::string beside_text(const CaseResult& result) {
   for (const std::string& space : spaces_beside(result))
     text += (text.empty() ? "" : " and ") + gib(taken(result, space)) + " GiB " + words_for(space);
   return printable(text);
-}
-
-void add_beside(const Group& group, GroupView& view) {
-  std::set<std::string> spaces;
-  for (const CaseResult* result : group.cases) spaces.merge(spaces_beside(*result));
-  for (const std::string& space : spaces) {
-    const auto label = printable(column_of(space));
-    view.beside.push_back({printable(space), label});
-    for (std::size_t i = 0; i < group.cases.size(); ++i) {
-      const auto bytes = taken(*group.cases[i], space);
-      const bool known = group.cases[i]->memory.has_value();
-      view.rows[i].beside.push_back({label, known ? gib(bytes) : "", known ? grouped(bytes) : ""});
-    }
-  }
-}
-
-// Cases whose figures are not what they seem to be: a training that fails, one that is not as
-// promised, memory of which some has not been seen.
-
-std::vector<NotFiniteView> not_finite_view(const Group& group) {
-  std::vector<NotFiniteView> list;
-  for (const CaseResult* result : group.cases) {
-    const auto& losses = result->losses;
-    const auto first =
-        std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
-    if (first == losses.end()) continue;
-    list.push_back({.strategy = printable(row_name(result->spec)),
-                    .what = std::isnan(*first) ? "not a number" : "infinite",
-                    .step = grouped(first - losses.begin() + 1)});
-  }
-  return list;
-}
-
-std::vector<BrokenPromiseView> broken_promises_view(const Group& group) {
-  std::vector<BrokenPromiseView> list;
-  for (const CaseResult* result : group.cases) {
-    if (!ran(*result) || !breaks_promise(*result)) continue;
-    const std::string& reason = result->equivalence->reason;
-    list.push_back(
-        {.strategy = printable(row_name(result->spec)),
-         .reason = reason.empty() ? "it differs from the reference's" : printable(reason)});
-  }
-  return list;
-}
-
-std::vector<UnseenMemoryView> unseen_memory_view(const Group& group) {
-  std::vector<UnseenMemoryView> list;
-  for (const CaseResult* result : group.cases) {
-    if (!result->memory || !result->memory->period) continue;
-    const auto& [by, steps] = *result->memory->period;
-    if (steps <= result->memory->steps) continue;
-    list.push_back({.strategy = printable(row_name(result->spec)),
-                    .by = printable(by),
-                    .period = std::to_string(steps),
-                    .steps = grouped(result->memory->steps)});
-  }
-  return list;
 }
 
 }  // namespace peakbench::reports

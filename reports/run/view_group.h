@@ -139,12 +139,8 @@ struct GroupView {
 GroupView group_view(const Group& group, std::size_t index, bool names_run,
                      const Anatomies& anatomies, Sources& sources);
 
-// The parts that have sources of their own. `view` has its rows by then.
-std::vector<NotFiniteView> not_finite_view(const Group& group);
-std::vector<BrokenPromiseView> broken_promises_view(const Group& group);
-std::vector<UnseenMemoryView> unseen_memory_view(const Group& group);
+// These have sources of their own. `view` has its rows by then.
 std::vector<MoreRanksView> more_ranks_view(const Group& group);
-void add_beside(const Group& group, GroupView& view);
 void add_timing(const Group& group, GroupView& view);
 
 }  // namespace peakbench::reports

@@ -73,15 +73,15 @@ BestView best_view(const CaseResult& lowest, const Group& group) {
   return view;
 }
 
-}  // namespace
-
-const CaseResult* lowest_of(const Group& group) { return least(group, comparable_peak); }
-
 // Of rounds too few for an interval noise may be all there is: then none is called the fastest.
 const CaseResult* fastest_of(const Group& group) {
   const CaseResult* best = least(group, step_of);
   return best && has_intervals(*best, group) ? best : nullptr;
 }
+
+}  // namespace
+
+const CaseResult* lowest_of(const Group& group) { return least(group, comparable_peak); }
 
 std::optional<BestView> lowest_view(const Group& group) {
   const CaseResult* lowest = lowest_of(group);

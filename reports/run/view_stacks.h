@@ -47,9 +47,8 @@ struct LeftOutView {
                  flag(first, "The first of them"));
 };
 
-// Neither is ever a case whose promise is broken; nullptr if there is no such case.
+// Never a case whose promise is broken; nullptr if there is no such case.
 const records::CaseResult* lowest_of(const Group& group);
-const records::CaseResult* fastest_of(const Group& group);
 
 std::optional<BestView> lowest_view(const Group& group);
 // Of those that train as the reference does; nullopt where that is the lowest or the reference.
