@@ -18,10 +18,6 @@ Metric metric_from(const std::string& name);
 
 std::optional<std::int64_t> figure(const Point& point, Metric metric);  // bytes, or nanoseconds
 
-// The least and the most of those that have the figure; nullopt where none has.
-struct TrendPoint;
-std::optional<std::pair<std::int64_t, std::int64_t>> extremes(const std::vector<TrendPoint>& trend,
-                                                              Metric metric);
 // How far its figures can be relied on; empty where they are exact, or counted on a real device.
 std::string doubt(const Point& point);
 
@@ -33,6 +29,10 @@ struct TrendPoint {
   std::string break_reason;
   bool clock_back = false;
 };
+
+// The least and the most of those that have the figure; nullopt where none has.
+std::optional<std::pair<std::int64_t, std::int64_t>> extremes(const std::vector<TrendPoint>& trend,
+                                                              Metric metric);
 
 // Rows of runs, read once, and which runs are not shown.
 class Runs {
