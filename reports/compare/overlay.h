@@ -9,7 +9,6 @@
 
 namespace peakbench::compare {
 
-
 struct OverlayBandView {
   PEAKBENCH_VIEW(text(phase, "build, forward, backward, optimizer_step"),
                  text(label, "In words"),
