@@ -5,7 +5,6 @@
 #include <sstream>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/printable.h"
 

@@ -93,10 +93,6 @@ struct Object {
 };
 using Objects = std::map<std::string, Object>;  // tables and views by name
 
-bool begins(const std::string& text, const std::string& beginning) {
-  return text.compare(0, beginning.size(), beginning) == 0;
-}
-
 // SQLite holds a row's type and name against its SQL when it reads the schema.
 Objects objects_of(const Database& database) {
   Objects objects;
@@ -116,7 +112,7 @@ std::string quoted(const std::string& name) {
 std::string kind_problem(const std::string& name, const Object& object) {
   if (object.type == "view") return name + " is a view, not a table";
   // As SQLite itself writes it down; it would read VIRTUAL in any case and behind a comment, too.
-  if (!begins(object.sql, "CREATE TABLE ")) return name + " is a virtual table";
+  if (!object.sql.starts_with("CREATE TABLE ")) return name + " is a virtual table";
   return "";
 }
 

@@ -15,8 +15,7 @@ namespace peakbench::files {
 
 void write_all(int descriptor, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = TEMP_FAILURE_RETRY(write(descriptor, bytes.data(), bytes.size()));
     if (written < 0) cannot_write(path, errno);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -10,11 +10,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/errors.h"

@@ -16,7 +16,6 @@
 #include "base/atomic_file.h"
 #include "base/errors.h"
 #include "base/file.h"
-#include "base/folder.h"
 
 namespace peakbench::files {
 namespace {
@@ -30,8 +29,7 @@ template <class Some>
 std::size_t all_of(char* to, std::size_t bytes, Some some) {
   std::size_t done = 0;
   while (done < bytes) {
-    const ssize_t got = some(to + done, bytes - done, done);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(some(to + done, bytes - done, done));
     if (got < 0) throw std::system_error(errno, std::generic_category());
     if (got == 0) break;
     done += static_cast<std::size_t>(got);

@@ -15,8 +15,6 @@
 #include <cstring>
 #include <sstream>
 
-#include "host/process.h"
-
 namespace peakbench::process {
 
 namespace fs = std::filesystem;
@@ -101,8 +99,7 @@ class RunningCommand {
 
   int exit_code() const {
     int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
+    TEMP_FAILURE_RETRY(waitpid(pid_, &status, 0));
     return process::exit_code(status);
   }
 
@@ -118,8 +115,7 @@ class RunningCommand {
   void read_some(Pipe& pipe, std::string& text) {
     std::array<char, 8192> bytes;  // a thread may have a stack of 128 KiB in all
     for (int portion = 0; pipe.read.is_open() && portion < 16; ++portion) {
-      const auto count = ::read(pipe.read.get(), bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
+      const auto count = TEMP_FAILURE_RETRY(::read(pipe.read.get(), bytes.data(), bytes.size()));
       if (count < 0 && errno == EAGAIN) return;
       if (count <= 0) {
         pipe.read.reset();

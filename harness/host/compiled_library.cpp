@@ -20,7 +20,6 @@
 #include "base/regular_file.h"
 #include "host/command.h"
 #include "host/compiler.h"
-#include "host/torch_in_use.h"
 
 namespace peakbench::pytorch {
 namespace {
@@ -96,8 +95,6 @@ std::string why_not_loaded(const fs::path& library) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr auto kLongestCompilation = std::chrono::seconds(300);
 constexpr auto kTimeToTidyUp = std::chrono::seconds(2);  // a compiler's driver removes its files
 constexpr std::size_t kMostMessages = std::size_t{16} << 20;
@@ -158,7 +155,6 @@ class Unfinished {
   const std::string& path() const { return path_; }
 
   void finish() const {
-    constexpr mode_t kOwnAlone = 0700;
     std::error_code error;
     if (chmod(path_.c_str(), kOwnAlone) != 0) files::cannot_write(path_, errno);
     fs::rename(path_, library_, error);
@@ -275,8 +271,6 @@ fs::path kept_library(const TorchInUse& torch, const LibrarySources& sources) {
     return {};
   }
 }
-
-namespace fs = std::filesystem;
 
 // The one that the installation brings; nullopt where it has none for this PyTorch.
 std::optional<LibraryInUse> library_installed(const std::optional<TorchInUse>& torch,

@@ -1,16 +1,12 @@
 #include "host/process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -199,11 +195,6 @@ Supervising start(const ProcessSpec& spec, const SupervisorEnds& ends, ForkServe
   return supervising;
 }
 
-void wait_for(pid_t pid) {
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
-
 }  // namespace
 
 Environment with_progress(Environment added) {
@@ -251,7 +242,7 @@ ProcessEnd run_process(const ProcessSpec& spec,
   ProgressLines lines(progress.read.get());
   Orders orders(spec, supervisor.pid, control.write.get());
   listen(reader, report.read.get(), lines, progress.read.get(), orders, on_line, cancelled);
-  if (supervisor.is_child) wait_for(supervisor.pid);
+  if (supervisor.is_child) TEMP_FAILURE_RETRY(waitpid(supervisor.pid, nullptr, 0));
 
   if (const auto found = reader.report()) {
     end = end_of(*found, spec);

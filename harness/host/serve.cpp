@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -18,10 +17,8 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <string>
 
 #include "base/errors.h"
-#include "host/supervisor.h"
 
 namespace peakbench::process {
 namespace {
@@ -55,10 +52,7 @@ bool send_message(int socket, const std::string& bytes, const std::vector<int>& 
     header->cmsg_len = CMSG_LEN(size);
     std::memcpy(CMSG_DATA(header), descriptors.data(), size);
   }
-  ssize_t sent = 0;
-  do {
-    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
+  const ssize_t sent = TEMP_FAILURE_RETRY(sendmsg(socket, &message, MSG_NOSIGNAL));
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
@@ -83,10 +77,7 @@ std::optional<Message> receive_message(int socket) {
   Ancillary control{};
   message.msg_control = control.room;
   message.msg_controllen = sizeof control.room;
-  ssize_t size = 0;
-  do {
-    size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (size < 0 && errno == EINTR);
+  const ssize_t size = TEMP_FAILURE_RETRY(recvmsg(socket, &message, MSG_CMSG_CLOEXEC));
   if (size <= 0) return std::nullopt;
   received.bytes.resize(static_cast<std::size_t>(size));
   received.descriptors = descriptors_in(message);
@@ -253,11 +244,7 @@ int run(const Service& service, const Request& request) {
 void wait_for_go(int go) {
   close(kServerDescriptor);  // its end tells who asked that the server is gone
   char byte = 0;
-  ssize_t count = 0;
-  do {
-    count = read(go, &byte, 1);
-  } while (count < 0 && errno == EINTR);
-  if (count != 1) _exit(0);
+  if (TEMP_FAILURE_RETRY(read(go, &byte, 1)) != 1) _exit(0);
 }
 
 Reply start(const Service& service, const Request& request) {

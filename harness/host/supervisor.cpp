@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
-#include <vector>
 
 #include "host/process_tree.h"
 #include "host/worker_output.h"
@@ -61,10 +60,7 @@ void forget_signals() {
 // 0, or the errno of a body that could not become the program: one that can closes the pipe.
 int body_error(int pipe) {
   int problem = 0;
-  ssize_t count = 0;
-  do {
-    count = read(pipe, &problem, sizeof problem);
-  } while (count < 0 && errno == EINTR);
+  const ssize_t count = TEMP_FAILURE_RETRY(read(pipe, &problem, sizeof problem));
   return count == static_cast<ssize_t>(sizeof problem) ? problem : 0;
 }
 
@@ -130,8 +126,7 @@ bool has_ended(pid_t pid) {
 bool keep_some(int pipe, KeptOutput& kept) {
   static std::array<char, 65536> chunk;
   for (std::size_t total = 0; total < kReadAtOnce;) {
-    const ssize_t count = read(pipe, chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = TEMP_FAILURE_RETRY(read(pipe, chunk.data(), chunk.size()));
     if (count == 0 || (count < 0 && errno != EAGAIN)) return false;
     if (count < 0) return true;
     kept.add({chunk.data(), static_cast<std::size_t>(count)});
@@ -245,8 +240,7 @@ class Supervisor {
 
 void write_whole(int pipe, const void* data, std::size_t size) {
   for (const char* at = static_cast<const char*>(data); size > 0;) {
-    const ssize_t written = write(pipe, at, size);
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = TEMP_FAILURE_RETRY(write(pipe, at, size));
     if (written <= 0) return;
     at += written;
     size -= static_cast<std::size_t>(written);

@@ -89,16 +89,6 @@ std::string value_of(const std::string& text, const std::string& name) {
   return std::regex_search(text, parts, line) ? parts[1].str() : std::string();
 }
 
-// From the text of torch/version.py; nullopt where it names no version.
-std::optional<TorchInUse> torch_from_version_file(const std::string& text) {
-  TorchInUse torch;
-  torch.version = value_of(text, "__version__");
-  torch.cuda = value_of(text, "cuda");
-  torch.hip = value_of(text, "hip");
-  torch.git_version = value_of(text, "git_version");
-  return torch.version.empty() ? std::nullopt : std::optional(torch);
-}
-
 }  // namespace
 
 std::optional<fs::path> torch_folder_of_python(const fs::path& python, const fs::path& scripts,
@@ -123,10 +113,11 @@ fs::path torch_folder_of_command(const std::vector<std::string>& command,
 
 TorchInUse torch_in(const fs::path& folder) {
   const auto file = (folder / "version.py").string();
-  auto torch = torch_from_version_file(files::read_regular_file(file, files::kMostSmallText));
-  if (!torch) throw ConfigError(file + " names no version");
-  torch->folder = folder;
-  return *torch;
+  const auto text = files::read_regular_file(file, files::kMostSmallText);
+  TorchInUse torch{value_of(text, "__version__"), value_of(text, "cuda"), value_of(text, "hip"),
+                   value_of(text, "git_version"), folder};
+  if (torch.version.empty()) throw ConfigError(file + " names no version");
+  return torch;
 }
 
 std::optional<TorchInUse> torch_of_command(const std::vector<std::string>& command,
@@ -146,7 +137,7 @@ namespace {
 // Empty where there is no such file, or no bytes in it.
 class MappedFile {
  public:
-  explicit MappedFile(const std::filesystem::path& path) {
+  explicit MappedFile(const fs::path& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return;
     struct stat facts {};
@@ -171,8 +162,6 @@ class MappedFile {
   void* at_ = nullptr;
   std::uint64_t bytes_ = 0;
 };
-
-namespace fs = std::filesystem;
 
 // "sm_75 sm_80 compute_90": the numbers of the first kind; empty of any other text.
 std::vector<int> architectures_in(const std::string& list) {
@@ -206,50 +195,31 @@ int cuda_number(const std::string& version) {
   return std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2 ? major * 1000 + minor * 10 : 0;
 }
 
-namespace {
-
-struct ProgramFacts {
-  bool has_interpreter = false;  // the dynamic loader
-  bool needs_cudart = false;
-  bool has_device_code = false;
-};
-
-// Nullopt: it is no program, or not to be understood as one.
-std::optional<ProgramFacts> read_program(const std::string& path) {
-  try {
-    const elf::ElfFile file(path);
-    if (!file.is_program()) return std::nullopt;
-    return ProgramFacts{
-        .has_interpreter = file.has_interpreter(),
-        .needs_cudart = std::ranges::any_of(
-            file.needed_libraries(),
-            [](const std::string& name) { return name.starts_with("libcudart."); }),
-        .has_device_code = std::ranges::any_of(file.section_names(), [](const std::string& name) {
-          return name == ".nv_fatbin" || name == ".nvFatBinSegment";
-        })};
-  } catch (const elf::ElfError&) {
-    return std::nullopt;
-  }
-}
-
-}  // namespace
-
-std::optional<std::string> why_not_preloaded(const std::filesystem::path& program) {
-  const auto facts = read_program(program.string());
-  if (!facts) return std::nullopt;
-  if (!facts->has_interpreter) {
+std::optional<std::string> why_not_preloaded(const fs::path& program) try {
+  const elf::ElfFile file(program.string());
+  if (!file.is_program()) return std::nullopt;
+  const bool has_interpreter = file.has_interpreter();
+  const bool needs_cudart =
+      std::ranges::any_of(file.needed_libraries(),
+                          [](const std::string& name) { return name.starts_with("libcudart."); });
+  const bool has_device_code = std::ranges::any_of(
+      file.section_names(),
+      [](const std::string& name) { return name == ".nv_fatbin" || name == ".nvFatBinSegment"; });
+  if (!has_interpreter) {
     return fmt::format(
         "{} is linked statically: the dynamic loader has no part in starting it, so no library can "
         "be put under it. Link it dynamically, with the shared CUDA runtime (nvcc -cudart shared)",
         program.string());
   }
-  if (facts->has_device_code && !facts->needs_cudart) {
+  if (has_device_code && !needs_cudart) {
     return fmt::format(
         "{} has the CUDA runtime linked into it (nvcc's default): its calls never leave the "
         "program, so no library can be put under them. Link it with the shared runtime (nvcc "
         "-cudart shared; in CMake, CUDA_RUNTIME_LIBRARY Shared)",
         program.string());
   }
+  return std::nullopt;
+} catch (const elf::ElfError&) {  // not to be understood as a program
   return std::nullopt;
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 
 namespace peakbench::process {
 namespace {
@@ -66,8 +65,7 @@ void KeptOutput::finish() {
 
 void KeptOutput::write_out(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = write(file_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = TEMP_FAILURE_RETRY(write(file_, bytes.data(), bytes.size()));
     if (written <= 0) {
       error_ = written < 0 ? errno : EIO;
       return;
@@ -91,8 +89,7 @@ bool ProgressLines::read_some(const std::function<void(const std::string&)>& on_
   bool open = true;
   char chunk[8192];
   for (std::size_t total = 0; total < kAtOnce;) {
-    const ssize_t count = read(pipe_, chunk, sizeof chunk);
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = TEMP_FAILURE_RETRY(read(pipe_, chunk, sizeof chunk));
     open = count > 0 || (count < 0 && errno == EAGAIN);
     if (count <= 0) break;
     total += static_cast<std::size_t>(count);
