@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "records/case.h"
 #include "records/device.h"
 
 namespace peakbench::cluster {

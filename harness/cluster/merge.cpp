@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "base/errors.h"
 #include "base/folder.h"
 #include "base/regular_file.h"
-#include "launch/incoming.h"
 #include "records/run_facts.h"
 #include "records/run_files.h"
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "launch/incoming.h"
 #include "launch/run_folder.h"
 #include "records/case.h"
 #include "records/run.h"

@@ -10,7 +10,6 @@
 #include "base/errors.h"
 #include "base/printable.h"
 #include "cluster/attempt.h"
-#include "cluster/submission.h"
 #include "cluster/watch.h"
 #include "launch/interrupt.h"
 #include "launch/run_book.h"

@@ -8,7 +8,6 @@
 #include <limits>
 #include <sstream>
 #include <utility>
-#include <vector>
 
 #include "base/errors.h"
 #include "base/numbers.h"

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/errors.h"

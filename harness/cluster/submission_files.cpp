@@ -7,9 +7,7 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "base/atomic_file.h"
 #include "base/errors.h"

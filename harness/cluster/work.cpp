@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <list>
-#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/printable.h"
-#include "cluster/submission_files.h"
 #include "cluster/task_order.h"
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
-#include "launch/run_folder.h"
 #include "launch/session.h"
 
 namespace peakbench::cluster {
