@@ -428,41 +428,35 @@ class CheckCommand {
 }  // namespace
 
 Command add_check(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("check", "Run conformance tests on plugins");
-  command->footer(kCheckFooter);
+  auto* command = subcommand(app, "check", "Run conformance tests on plugins", kCheckFooter);
   const auto arguments = std::make_shared<CheckArguments>();
-  command->add_option("folder", arguments->plugins, "Folder with built plugins, or one library")
-      ->required()
-      ->type_name("DIR");
-  command->add_option("options", arguments->run_options, "Options of `peakbench run`, behind --")
-      ->type_name("OPTION");
-  auto* expect = command->add_option("--expect", arguments->expect,
-                                     "Only compare the peaks with the accepted figures in FILE");
+  add_value(*command, "folder", arguments->plugins, "Folder with built plugins, or one library",
+            "DIR")
+      ->required();
+  add_value(*command, "options", arguments->run_options, "Options of `peakbench run`, behind --",
+            "OPTION");
+  auto* expect = add_value(*command, "--expect", arguments->expect,
+                           "Only compare the peaks with the accepted figures in FILE", "FILE");
   command
       ->add_flag("--accept", arguments->accept,
                  "Write what is measured to FILE, as with PEAKBENCH_ACCEPT=1")
-      ->needs(expect->type_name("FILE"));
+      ->needs(expect);
   command
       ->add_flag("--promise", arguments->promise,
                  "Only check on the CPU that all cases train as promised")
       ->excludes(expect);
-  command
-      ->add_option("--model", arguments->models,
-                   "Model to test strategies with; can be repeated (default: a small vision "
-                   "transformer, a small decoder, and one with dropout for strategies with a "
-                   "promise; for a model plugin, each of its models)")
-      ->type_name("NAME");
-  command->add_option("--card", arguments->card, "Emulated card")
-      ->type_name("CARD")
-      ->capture_default_str();
+  add_value(*command, "--model", arguments->models,
+            "Model to test strategies with; can be repeated (default: a small vision transformer, "
+            "a small decoder, and one with dropout for strategies with a promise; for a model "
+            "plugin, each of its models)",
+            "NAME");
+  add_value(*command, "--card", arguments->card, "Emulated card", "CARD")->capture_default_str();
   add_number(*command, "--timeout", arguments->timeout_s, "Time limit of a case, in seconds", 1,
              std::int64_t{1} << 32)
       ->capture_default_str();
   add_jobs(*command, arguments->jobs, "Cases to run at a time");
-  command
-      ->add_option("-o,--out", arguments->out,
-                   "Folder of the results (default: results/check-DIR-TIME)")
-      ->type_name("DIR");
+  add_value(*command, "-o,--out", arguments->out,
+            "Folder of the results (default: results/check-DIR-TIME)", "DIR");
   command->add_flag("--overwrite", arguments->overwrite,
                     "Replace the results of an earlier check in that folder");
   command->add_flag("-q,--quiet", arguments->quiet, "Print only the findings and errors");

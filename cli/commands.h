@@ -17,6 +17,14 @@ namespace peakbench::cli {
 
 using Command = std::function<int()>;
 
+// A command of `parent` with examples and exit codes below its help.
+inline CLI::App* subcommand(CLI::App& parent, const std::string& name, const std::string& words,
+                            const char* footer) {
+  auto* command = parent.add_subcommand(name, words);
+  command->footer(footer);
+  return command;
+}
+
 // `typed`: the whole command line, for the record.
 Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed);
 // What a scheduler's task runs: one task of a submission that `run --executor slurm` made.

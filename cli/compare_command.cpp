@@ -1,13 +1,11 @@
 // `peakbench compare` and `peakbench gate`.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,39 +76,29 @@ compare::Policy policy_for(const ComparisonArguments& arguments, const analysis:
                            const analysis::Source& now) {
   auto policy = compare::policy_of(base, now);
   for (const auto& [key, text] : arguments.policy) {
-    auto option = "--" + key;
-    if (key == "false_alarms") option = "--false-alarms";
-    records::set_gate(policy, key, text, option);
+    records::set_gate(policy, key, text, key == "false_alarms" ? "--false-alarms" : "--" + key);
   }
   return policy;
 }
 
 void add_comparison_options(CLI::App& command, ComparisonArguments& arguments) {
-  command
-      .add_option("base", arguments.base,
-                  "Run to compare with: its folder, its run.json, history:main@latest, or a file "
-                  "of `peakbench emulate --json`")
-      ->required()
-      ->type_name("BASE");
-  command.add_option("new", arguments.now, "New run, given like BASE")
-      ->required()
-      ->type_name("NEW");
-  command
-      .add_option(
-          "--history", arguments.history,
-          "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)")
-      ->type_name("FILE");
+  add_value(command, "base", arguments.base,
+            "Run to compare with: its folder, its run.json, history:main@latest, or a file of "
+            "`peakbench emulate --json`",
+            "BASE")
+      ->required();
+  add_value(command, "new", arguments.now, "New run, given like BASE", "NEW")->required();
+  add_value(command, "--history", arguments.history,
+            "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)",
+            "FILE");
   command.add_flag("--json", arguments.json,
                    "Print the comparison as JSON (docs/how-to/compare.md)");
   add_repeated(command, "-f,--format", arguments.formats,
                "Formats of the pages in --out: html, markdown, json, text (default: html and "
                "markdown); csv: print the figures as CSV",
                "NAME[,NAME]");
-  command.add_option("-o,--out", arguments.out, "Folder of the pages")->type_name("DIR");
-  command
-      .add_option("--templates", arguments.templates,
-                  "Folder with templates that replace the bundled ones, file by file")
-      ->type_name("DIR");
+  add_value(command, "-o,--out", arguments.out, "Folder of the pages", "DIR");
+  add_templates(command, arguments.templates);
   add_policy(command, arguments);
 }
 
@@ -142,21 +130,23 @@ Compared compare_runs(const ComparisonArguments& arguments) {
   return compared;
 }
 
-// Files of the formats asked for, in --out; returns their paths. `json` is what the format json
-// writes.
-std::vector<std::string> write_pages(const World& world, const ComparisonArguments& arguments,
-                                     const Compared& compared,
-                                     const std::optional<compare::GateNote>& gate,
-                                     const nlohmann::ordered_json& json) {
-  if (arguments.out.empty()) return {};
+// `json` is what the format json writes.
+compare::PageOptions page_options(const World& world, const ComparisonArguments& arguments,
+                                  const nlohmann::ordered_json& json) {
   compare::PageOptions options;
-  if (!arguments.formats.empty())
+  if (!arguments.formats.empty() && !arguments.out.empty())
     options.formats = split_values(arguments.formats, false, "--format");
   options.output_directory = arguments.out;
   options.template_directory = arguments.templates;
   options.builtin_template_directory = world.places.templates;
-  options.gate = gate;
   options.json = json;
+  return options;
+}
+
+// Files of the formats asked for, in --out; returns their paths.
+std::vector<std::string> write_pages(const Compared& compared,
+                                     const compare::PageOptions& options) {
+  if (options.output_directory.empty()) return {};
   return compare::write_pages(compared.base, compared.now, compared.comparison, options);
 }
 
@@ -188,15 +178,16 @@ the same, no case is in both, or a page cannot be written.)";
 int show(World& world, const ComparisonArguments& arguments) {
   const auto compared = compare_runs(arguments);
   const auto json = compare::to_json(compared.comparison);
-  print(world, arguments, compared, json, "", write_pages(world, arguments, compared, {}, json));
+  const auto written = write_pages(compared, page_options(world, arguments, json));
+  print(world, arguments, compared, json, "", written);
   return kDone;
 }
 
 }  // namespace
 
 Command add_compare(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("compare", "Show what differs between two runs, and where");
-  command->footer(kCompareFooter);
+  auto* command =
+      subcommand(app, "compare", "Show what differs between two runs, and where", kCompareFooter);
   const auto arguments = std::make_shared<ComparisonArguments>();
   add_comparison_options(*command, *arguments);
   return [&world, arguments] { return show(world, *arguments); };
@@ -252,65 +243,41 @@ compare::GateNote note_of(const compare::Decision& decision) {
   return note;
 }
 
-class GateCommand {
- public:
-  GateCommand(World& world, const GateArguments& arguments)
-      : world_(world), arguments_(arguments) {}
-
-  int go() {
-    const auto& arguments = arguments_.comparison;
-    const auto compared = compare_runs(arguments);
-    const auto decision = compare::decide(compared.comparison, arguments_.allow_nothing);
-    const auto json = compare::to_json(compared.comparison, decision);
-    const auto note = note_of(decision);
-    const auto written = write_pages(world_, arguments, compared, note, json);
-    write_junit(compared, decision);
-    write_summary(compared, note);
-    print(world_, arguments, compared, json, "\n" + compare::to_text(decision, world_.out_width),
-          written);
-    return decision.exit_code();
-  }
-
- private:
-  void write_junit(const Compared& compared, const compare::Decision& decision) {
-    if (arguments_.junit.empty()) return;
+int judge(World& world, const GateArguments& gate) {
+  const auto& arguments = gate.comparison;
+  const auto compared = compare_runs(arguments);
+  const auto decision = compare::decide(compared.comparison, gate.allow_nothing);
+  const auto json = compare::to_json(compared.comparison, decision);
+  auto options = page_options(world, arguments, json);
+  options.gate = note_of(decision);
+  const auto written = write_pages(compared, options);
+  if (!gate.junit.empty())
     files::write_file_atomically(
-        arguments_.junit, compare::junit(compared.comparison, decision,
-                                         arguments_.comparison.templates, world_.places.templates));
-  }
-
-  void write_summary(const Compared& compared, const compare::GateNote& note) {
-    if (arguments_.summary.empty()) return;
-    compare::PageOptions options;
-    options.template_directory = arguments_.comparison.templates;
-    options.builtin_template_directory = world_.places.templates;
-    options.gate = note;
-    append(arguments_.summary, compare::render_markdown(compared.comparison, options) + "\n");
-  }
-
-  World& world_;
-  const GateArguments& arguments_;
-};
+        gate.junit, compare::junit(compared.comparison, decision, options.template_directory,
+                                   options.builtin_template_directory));
+  if (!gate.summary.empty())
+    append(gate.summary, compare::render_markdown(compared.comparison, options) + "\n");
+  print(world, arguments, compared, json, "\n" + compare::to_text(decision, world.out_width),
+        written);
+  return decision.exit_code();
+}
 
 }  // namespace
 
 Command add_gate(CLI::App& app, World& world) {
-  auto* command =
-      app.add_subcommand("gate", "Check a new run for regressions, for continuous integration");
-  command->footer(kGateFooter);
+  auto* command = subcommand(
+      app, "gate", "Check a new run for regressions, for continuous integration", kGateFooter);
   const auto arguments = std::make_shared<GateArguments>();
   add_comparison_options(*command, arguments->comparison);
-  command->add_option("--junit", arguments->junit, "Write JUnit XML with one test case per case")
-      ->type_name("FILE");
+  add_value(*command, "--junit", arguments->junit, "Write JUnit XML with one test case per case",
+            "FILE");
   command->add_flag("--allow-nothing", arguments->allow_nothing,
                     "Pass even if no case ended ok in both runs (otherwise exit code 2); the runs "
                     "must still share a case");
-  command
-      ->add_option("--summary", arguments->summary,
-                   "Append the Markdown page to this file (default: $GITHUB_STEP_SUMMARY)")
-      ->envname("GITHUB_STEP_SUMMARY")
-      ->type_name("FILE");
-  return [&world, arguments] { return GateCommand(world, *arguments).go(); };
+  add_value(*command, "--summary", arguments->summary,
+            "Append the Markdown page to this file (default: $GITHUB_STEP_SUMMARY)", "FILE")
+      ->envname("GITHUB_STEP_SUMMARY");
+  return [&world, arguments] { return judge(world, *arguments); };
 }
 
 }  // namespace peakbench::cli

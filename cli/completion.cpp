@@ -1,7 +1,5 @@
 #include "cli/completion.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -220,8 +218,8 @@ int complete(const CLI::App& app, World& world, const Words& words) {
 }
 
 Command add_completion(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("completion", "Print a completion script for a shell");
-  command->footer(kCompletionFooter);
+  auto* command =
+      subcommand(app, "completion", "Print a completion script for a shell", kCompletionFooter);
   const auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "Shell: bash, zsh or fish")
       ->required()
@@ -234,8 +232,7 @@ Command add_completion(CLI::App& app, World& world) {
 }
 
 Command add_man(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("man", "Print the manual page");
-  command->footer(kManFooter);
+  subcommand(app, "man", "Print the manual page", kManFooter);
   return [&app, &world] {
     world.out << man_page(app, launch::peakbench_version());
     return kDone;

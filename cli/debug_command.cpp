@@ -1,7 +1,6 @@
 // `peakbench debug`: the worker of one case under a debugger.
 #include <fmt/format.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include "cli/builds.h"
 #include "cli/commands.h"
 #include "cli/named_case.h"
+#include "cli/option_values.h"
 #include "cli/run_arguments.h"
 #include "cli/run_command.h"
 #include "cli/worker.h"
@@ -58,13 +58,13 @@ std::vector<std::string> for_debugger(const std::vector<std::string>& typed) {
 
 // The one that is meant, of things with a `spec`.
 template <typename Case>
-const Case& choose(const std::vector<const Case*>& cases, const std::string& wanted,
+const Case& choose(const std::vector<Case>& cases, const std::string& wanted,
                    const std::string& where) {
   std::vector<const Case*> meant;
   std::vector<std::string> ids;
-  for (const auto* one : cases) {
-    if (wanted.empty() || is_called(one->spec, wanted)) meant.push_back(one);
-    ids.push_back(one->spec.id);
+  for (const auto& one : cases) {
+    if (wanted.empty() || is_called(one.spec, wanted)) meant.push_back(&one);
+    ids.push_back(one.spec.id);
   }
   if (meant.empty())
     throw ConfigError(fmt::format("{}no case \"{}\"{}", where, wanted, suggestion(wanted, ids)));
@@ -74,132 +74,111 @@ const Case& choose(const std::vector<const Case*>& cases, const std::string& wan
   throw ConfigError(fmt::format("{}say which of these cases, by its id:{}", where, list));
 }
 
-class DebugCommand {
- public:
-  DebugCommand(World& world, const DebugArguments& arguments, std::vector<std::string> more)
-      : world_(world), arguments_(arguments), more_(std::move(more)) {}
+BuildOptions build_options(const RunArguments& run) {
+  return {
+      .plugins = run.plugins, .installs = false, .devices = [&run](const planning::Worker& worker) {
+        return launch::device_hook(run.card, worker);
+      }};
+}
 
-  int go() {
-    need_programs();
-    const auto& named = arguments_.run.suite;
-    const auto order = files::is_folder(named) ? of_run(named) : of_plan();
-    if (order.job.program)
-      throw ConfigError(fmt::format(
-          "{} is a program, which has no worker to debug: put the debugger in front of its own "
-          "command, such as peakbench emulate --card CARD -- gdb --args python3 train.py",
-          order.job.case_id));
-    if (!files::is_there(order.program))
-      throw ConfigError(
-          fmt::format("no worker program: {}; `peakbench doctor` says more", order.program));
-    const auto command = launch::debugger_command(arguments_.debugger, more_, order);
-    world_.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),
-                              printable(order.job_path), printable(reports::shell_quoted(command)))
-               << std::flush;
-    launch::become(command, order);
+// The one that the run measured the case with, unless another was named.
+planning::Worker worker_for_case(World& world, const RunArguments& run,
+                                 const records::CaseSpec& spec) {
+  planning::Request request;
+  for (const auto& [axis, texts] : run.cases) request.lists[axis] = texts;
+  auto &releases = request.lists[records::Axis::kTorch],
+       &folders = request.lists[records::Axis::kBuild];
+  if (!spec.build.empty() && folders.empty())
+    throw ConfigError(
+        fmt::format("{}: its run has several builds; name its folder: --build DIR", spec.id));
+  if (!spec.torch.empty() && releases.empty() && folders.empty()) releases = {spec.torch};
+  return *builds_for(world, request, build_options(run)).front().worker;
+}
+
+// Nothing of a run is written over.
+std::string job_folder(const std::string& out) {
+  if (!out.empty()) {
+    files::make_folder(out);
+    return out;
   }
+  auto path = (fs::temp_directory_path() / "peakbench-debug-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr)
+    throw ConfigError(fmt::format("{}: {}", path, host_error_text(errno)));
+  return path;
+}
 
- private:
-  void need_programs() const {
-    if (!process::find_program(arguments_.debugger))
-      throw ConfigError(
-          fmt::format("no debugger \"{0}\" on PATH; install it (apt-get install "
-                      "gdb), or name another with --debugger",
-                      arguments_.debugger));
-  }
+launch::WorkerOrder order_of_run(World& world, const DebugArguments& arguments) {
+  const auto& run_folder = arguments.run.suite;
+  const auto run = records::read_run(run_folder);
+  const auto& found = choose(run.cases, arguments.wanted, run_folder + ": ");
+  const auto job = (fs::path(run_folder) / records::case_folder(found.spec.slug) /
+                    name_of(records::CaseFile::kMemoryJob))
+                       .string();
+  if (!files::is_there(job))
+    throw ConfigError(
+        fmt::format("{}: no job of {} was found ({}): the case did not run, or ran elsewhere. "
+                    "Give the case as to `peakbench run` instead",
+                    run_folder, found.spec.id, job));
+  return launch::order_from_file(job, job_folder(arguments.out),
+                                 worker_for_case(world, arguments.run, found.spec));
+}
 
-  BuildOptions build_options() const {
-    return {.plugins = arguments_.run.plugins,
-            .installs = false,
-            .devices = [this](const planning::Worker& worker) {
-              return launch::device_hook(arguments_.run.card, worker);
-            }};
-  }
+launch::WorkerOrder order_of_plan(World& world, const DebugArguments& arguments) {
+  auto request = make_request(arguments.run);
+  request.ablation = false;
+  const auto builds = builds_for(world, request, build_options(arguments.run));
+  const auto plan = planning::make_plan(request, builds);
+  const auto& found = choose(plan.cases, arguments.wanted, "");
+  if (found.decided)
+    throw ConfigError(fmt::format("{} is not run: {}: {}", found.spec.id, to_string(*found.decided),
+                                  found.reason));
+  const launch::CaseOrder order{&found, &plan.request, job_folder(arguments.out), {}};
+  return launch::make_order(order, records::JobMode::kMemory).workers.front();
+}
 
-  // The one that the run measured the case with, unless another was named.
-  planning::Worker worker_for_case(const records::CaseSpec& spec) const {
-    planning::Request request;
-    for (const auto& [axis, texts] : arguments_.run.cases) request.lists[axis] = texts;
-    auto &releases = request.lists[records::Axis::kTorch],
-         &folders = request.lists[records::Axis::kBuild];
-    if (!spec.build.empty() && folders.empty())
-      throw ConfigError(
-          fmt::format("{}: its run has several builds; name its folder: --build DIR", spec.id));
-    if (!spec.torch.empty() && releases.empty() && folders.empty()) releases = {spec.torch};
-    return *builds_for(world_, request, build_options()).front().worker;
-  }
-
-  // Nothing of a run is written over.
-  std::string folder() const {
-    if (!arguments_.out.empty()) {
-      files::make_folder(arguments_.out);
-      return arguments_.out;
-    }
-    auto path = (fs::temp_directory_path() / "peakbench-debug-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr)
-      throw ConfigError(fmt::format("{}: {}", path, host_error_text(errno)));
-    return path;
-  }
-
-  launch::WorkerOrder of_run(const std::string& run_folder) const {
-    const auto run = records::read_run(run_folder);
-    std::vector<const records::CaseResult*> cases;
-    for (const auto& one : run.cases) cases.push_back(&one);
-    const auto& found = choose(cases, arguments_.wanted, run_folder + ": ");
-    const auto job = (fs::path(run_folder) / records::case_folder(found.spec.slug) /
-                      name_of(records::CaseFile::kMemoryJob))
-                         .string();
-    if (!files::is_there(job))
-      throw ConfigError(
-          fmt::format("{}: no job of {} was found ({}): the case did not run, or ran elsewhere. "
-                      "Give the case as to `peakbench run` instead",
-                      run_folder, found.spec.id, job));
-    return launch::order_from_file(job, folder(), worker_for_case(found.spec));
-  }
-
-  launch::WorkerOrder of_plan() const {
-    auto request = make_request(arguments_.run);
-    request.ablation = false;
-    const auto builds = builds_for(world_, request, build_options());
-    const auto plan = planning::make_plan(request, builds);
-    std::vector<const planning::PlannedCase*> cases;
-    for (const auto& one : plan.cases) cases.push_back(&one);
-    const auto& found = choose(cases, arguments_.wanted, "");
-    if (found.decided)
-      throw ConfigError(fmt::format("{} is not run: {}: {}", found.spec.id,
-                                    to_string(*found.decided), found.reason));
-    const launch::CaseOrder order{&found, &plan.request, folder(), {}};
-    return launch::make_order(order, records::JobMode::kMemory).workers.front();
-  }
-
-  World& world_;
-  const DebugArguments& arguments_;
-  std::vector<std::string> more_;
-};
+int debug(World& world, const DebugArguments& arguments, const std::vector<std::string>& more) {
+  if (!process::find_program(arguments.debugger))
+    throw ConfigError(
+        fmt::format("no debugger \"{0}\" on PATH; install it (apt-get install "
+                    "gdb), or name another with --debugger",
+                    arguments.debugger));
+  const auto order = files::is_folder(arguments.run.suite) ? order_of_run(world, arguments)
+                                                           : order_of_plan(world, arguments);
+  if (order.job.program)
+    throw ConfigError(fmt::format(
+        "{} is a program, which has no worker to debug: put the debugger in front of its own "
+        "command, such as peakbench emulate --card CARD -- gdb --args python3 train.py",
+        order.job.case_id));
+  if (!files::is_there(order.program))
+    throw ConfigError(
+        fmt::format("no worker program: {}; `peakbench doctor` says more", order.program));
+  const auto command = launch::debugger_command(arguments.debugger, more, order);
+  world.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),
+                           printable(order.job_path), printable(reports::shell_quoted(command)))
+            << std::flush;
+  launch::become(command, order);
+}
 
 }  // namespace
 
 Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand("debug", "Start the worker of one case under a debugger");
-  command->footer(kDebugFooter);
+  auto* command =
+      subcommand(app, "debug", "Start the worker of one case under a debugger", kDebugFooter);
   const auto arguments = std::make_shared<DebugArguments>();
-  command
-      ->add_option("suite", arguments->run.suite,
-                   "Suite (a TOML file or the name of a bundled one), or the folder of a run that "
-                   "contains the case")
-      ->type_name("SUITE|RUN");
-  command
-      ->add_option("case", arguments->wanted, "Id of the case, or the name of its folder in cases/")
-      ->type_name("CASE");
+  add_value(*command, "suite", arguments->run.suite,
+            "Suite (a TOML file or the name of a bundled one), or the folder of a run that "
+            "contains the case",
+            "SUITE|RUN");
+  add_value(*command, "case", arguments->wanted,
+            "Id of the case, or the name of its folder in cases/", "CASE");
   add_one_case_options(*command, arguments->run);
-  command->add_option("--debugger", arguments->debugger, "Debugger: gdb (default), lldb, or a path")
-      ->type_name("PROGRAM");
-  command
-      ->add_option("-o,--out", arguments->out,
-                   "Folder of the job, its trace and result (default: a new temporary folder)")
-      ->type_name("DIR");
+  add_value(*command, "--debugger", arguments->debugger, "Debugger: gdb (default), lldb, or a path",
+            "PROGRAM");
+  add_value(*command, "-o,--out", arguments->out,
+            "Folder of the job, its trace and result (default: a new temporary folder)", "DIR");
   return [&world, arguments, &typed] {
     arguments->run.suite = suite_file(world.places, arguments->run.suite);
-    return DebugCommand(world, *arguments, for_debugger(typed)).go();
+    return debug(world, *arguments, for_debugger(typed));
   };
 }
 

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/commands.h"
+#include "cli/option_values.h"
 #include "cli/plugins.h"
 #include "cli/worker.h"
 #include "planning/catalogue.h"
@@ -210,15 +211,14 @@ int run(World& world, const DescribeArguments& arguments) {
 }  // namespace
 
 Command add_describe(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand(
-      "describe", "Describe a strategy (effect, promise, conflicts) or a model's options");
-  command->footer(kDescribeFooter);
+  auto* command = subcommand(
+      app, "describe", "Describe a strategy (effect, promise, conflicts) or a model's options",
+      kDescribeFooter);
   const auto arguments = std::make_shared<DescribeArguments>();
   command->add_option("name", arguments->id, "Name of a strategy or a model")->required();
   command->add_flag("--json", arguments->json, "Print JSON");
-  command->add_option("--plugins", arguments->plugins, "Folder with more plugins")
-      ->allow_extra_args(false)
-      ->type_name("DIR");
+  add_value(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR")
+      ->allow_extra_args(false);
   add_torch(*command, world);
   return [&world, arguments] { return run(world, *arguments); };
 }

@@ -300,9 +300,8 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
 }  // namespace
 
 Command add_doctor(CLI::App& app, World& world) {
-  auto* command =
-      app.add_subcommand("doctor", "Check this installation and show how to fix problems");
-  command->footer(kDoctorFooter);
+  auto* command = subcommand(app, "doctor", "Check this installation and show how to fix problems",
+                             kDoctorFooter);
   const auto json = std::make_shared<bool>(false);
   const auto folders = std::make_shared<std::vector<std::string>>();
   command->add_flag("--json", *json, "Print JSON");
@@ -313,11 +312,11 @@ Command add_doctor(CLI::App& app, World& world) {
   auto* flag =
       command->add_flag("--context", *measures, "Measure the CUDA context of a real GPU instead");
   flag->excludes(more)->excludes(torch);
-  command->add_option("--device", context->device, "With --context: index of the GPU (default 0)")
-      ->type_name("INDEX")
+  add_value(*command, "--device", context->device, "With --context: index of the GPU (default 0)",
+            "INDEX")
       ->needs(flag);
-  command->add_option("--to", context->to, "With --context: add the measurement to this card file")
-      ->type_name("FILE")
+  add_value(*command, "--to", context->to, "With --context: add the measurement to this card file",
+            "FILE")
       ->needs(flag);
   return [&world, json, folders, context, measures] {
     if (!*measures) return examine(world, *json, *folders);

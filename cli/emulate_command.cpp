@@ -9,11 +9,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/errors.h"
-#include "base/file.h"
 #include "base/numbers.h"
 #include "base/printable.h"
 #include "base/regular_file.h"
@@ -23,9 +21,7 @@
 #include "cli/program_words.h"
 #include "cli/terminal.h"
 #include "emulator/host/card_use.h"
-#include "emulator/host/run_emulated.h"
 #include "programs/traced.h"
-#include "reports/analysis/peak_text.h"
 #include "trace/lifetimes.h"
 #include "trace/maxima.h"
 
@@ -292,14 +288,10 @@ View view_of(const EmulateArguments& arguments) {
 }
 
 void add_output_options(CLI::App& command, EmulateArguments& arguments) {
-  command
-      .add_option("--json", arguments.json,
-                  "Write the figures as JSON to FILE, or to standard output")
-      ->type_name("[FILE]");
-  command
-      .add_option("--name", arguments.request.name,
-                  "Name of the program in comparisons (default: its script's file name)")
-      ->type_name("NAME");
+  add_value(command, "--json", arguments.json,
+            "Write the figures as JSON to FILE, or to standard output", "[FILE]");
+  add_value(command, "--name", arguments.request.name,
+            "Name of the program in comparisons (default: its script's file name)", "NAME");
   auto* details = command.add_flag("-v,--details", arguments.details,
                                    "Print everything: each process, its reads, the whole verdict");
   command.add_flag("-q,--quiet", arguments.quiet, "Print only whether the program fits")
@@ -343,25 +335,23 @@ int emulate(World& world, const CLI::App& command, EmulateArguments& arguments) 
 }  // namespace
 
 Command add_emulate(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand(
-      "emulate", "Run a PyTorch program on an emulated CUDA card and report its peak memory");
-  command->footer(kEmulateFooter);
+  auto* command = subcommand(
+      app, "emulate", "Run a PyTorch program on an emulated CUDA card and report its peak memory",
+      kEmulateFooter);
   const auto arguments = std::make_shared<EmulateArguments>();
   auto& request = arguments->request;
-  command
-      ->add_option(
-          "--card", request.card,
-          "Emulated card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file")
-      ->type_name("CARD");
+  add_value(*command, "--card", request.card,
+            "Emulated card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file",
+            "CARD");
   add_output_options(*command, *arguments);
   command->add_flag_callback(
       "--no-compute", [&request] { request.values.compute = false; },
       "Compute no values; most values that the host reads back are then unknown");
-  command
-      ->add_option("--assume", request.values.assume,
-                   "Rows of x[mask], nonzero() and the like if they are unknown: nonzero=all gives "
-                   "an upper bound, nonzero=none a lower bound")
-      ->type_name("NAME=WHAT");
+  add_value(
+      *command, "--assume", request.values.assume,
+      "Rows of x[mask], nonzero() and the like if they are unknown: nonzero=all gives an upper "
+      "bound, nonzero=none a lower bound",
+      "NAME=WHAT");
   add_second_guess(*command, request.second_guesses);
   add_program(*command, request.command, "program", "Python script, or command, with its arguments")
       ->type_name("PROGRAM ARG");

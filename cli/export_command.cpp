@@ -81,23 +81,17 @@ int write(World& world, const ExportArguments& arguments) {
 }  // namespace
 
 Command add_export(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand(
-      "export", "Export a case's trace as a PyTorch memory snapshot or for Perfetto");
-  command->footer(kExportFooter);
+  auto* command = subcommand(app, "export",
+                             "Export a case's trace as a PyTorch memory snapshot or for Perfetto",
+                             kExportFooter);
   const auto arguments = std::make_shared<ExportArguments>();
-  command->add_option("run", arguments->run, "Run folder, or its run.json")
-      ->required()
-      ->type_name("RUN");
-  command->add_option("case", arguments->wanted, "Case; optional if the run has only one")
-      ->type_name("CASE");
-  command
-      ->add_option("-f,--format", arguments->format, "Output format: snapshot (default) or chrome")
-      ->check(one_of({"snapshot", "chrome"}))
-      ->type_name("NAME");
-  command
-      ->add_option("-o,--out", arguments->out,
-                   "Output file (default: SLUG.pickle or SLUG.json in the working directory)")
-      ->type_name("FILE");
+  add_value(*command, "run", arguments->run, "Run folder, or its run.json", "RUN")->required();
+  add_value(*command, "case", arguments->wanted, "Case; optional if the run has only one", "CASE");
+  add_value(*command, "-f,--format", arguments->format,
+            "Output format: snapshot (default) or chrome", "NAME")
+      ->check(one_of({"snapshot", "chrome"}));
+  add_value(*command, "-o,--out", arguments->out,
+            "Output file (default: SLUG.pickle or SLUG.json in the working directory)", "FILE");
   return [&world, arguments] { return write(world, *arguments); };
 }
 
@@ -146,27 +140,19 @@ int import(World& world, const ImportArguments& arguments, const std::vector<std
 }  // namespace
 
 Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command =
-      app.add_subcommand("import", "Import a PyTorch memory snapshot as a run with a report");
-  command->footer(kImportFooter);
+  auto* command = subcommand(
+      app, "import", "Import a PyTorch memory snapshot as a run with a report", kImportFooter);
   const auto arguments = std::make_shared<ImportArguments>();
-  command
-      ->add_option("snapshot", arguments->snapshot,
-                   "File of torch.cuda.memory._dump_snapshot, or a folder with one file per rank")
-      ->required()
-      ->type_name("SNAPSHOT");
-  command
-      ->add_option("-o,--out,--output", arguments->out,
-                   "Folder of the results (default: results/SNAPSHOT)")
-      ->type_name("DIR");
-  command
-      ->add_option("--name", arguments->name,
-                   "Name of the program (default: the script that most stacks begin in)")
-      ->type_name("NAME");
-  command
-      ->add_option("--card", arguments->card,
-                   "Emulated card that the snapshot was made on (default: a real card)")
-      ->type_name("CARD");
+  add_value(*command, "snapshot", arguments->snapshot,
+            "File of torch.cuda.memory._dump_snapshot, or a folder with one file per rank",
+            "SNAPSHOT")
+      ->required();
+  add_value(*command, "-o,--out,--output", arguments->out,
+            "Folder of the results (default: results/SNAPSHOT)", "DIR");
+  add_value(*command, "--name", arguments->name,
+            "Name of the program (default: the script that most stacks begin in)", "NAME");
+  add_value(*command, "--card", arguments->card,
+            "Emulated card that the snapshot was made on (default: a real card)", "CARD");
   command->add_flag("--overwrite", arguments->overwrite, "Delete the run in --output first");
   return [&world, arguments, &typed] { return import(world, *arguments, typed); };
 }

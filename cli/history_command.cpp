@@ -50,22 +50,18 @@ trends::History HistoryPlace::to_write() const {
 }
 
 void add_history_options(CLI::App& command, HistoryPlace& place) {
-  command
-      .add_option(
-          "--history", place.file,
-          "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)")
-      ->type_name("FILE");
-  command
-      .add_option("--wait", place.wait_s,
-                  "Time to wait while another program writes to the history, in seconds")
-      ->type_name("S")
+  add_value(command, "--history", place.file,
+            "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)",
+            "FILE");
+  add_value(command, "--wait", place.wait_s,
+            "Time to wait while another program writes to the history, in seconds", "S")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
 }
 
 Command add_history(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("history", "Record runs over time and show trends");
-  command->footer(kHistoryFooter);
+  auto* command =
+      subcommand(app, "history", "Record runs over time and show trends", kHistoryFooter);
   command->require_subcommand(0, 1);
   const std::vector<std::pair<std::string, Command>> parts{
       {"add", add_history_add(*command, world)},
@@ -224,23 +220,18 @@ int add(World& world, const AddArguments& arguments) {
 }  // namespace
 
 Command add_history_add(CLI::App& parent, World& world) {
-  auto* command = parent.add_subcommand("add", "Add runs under their commit and branch");
-  command->footer(kHistoryAddFooter);
+  auto* command =
+      subcommand(parent, "add", "Add runs under their commit and branch", kHistoryAddFooter);
   const auto arguments = std::make_shared<AddArguments>();
-  command
-      ->add_option("runs", arguments->runs, "Run folders, their run.json, or exported .jsonl files")
-      ->required()
-      ->type_name("RUN...");
+  add_value(*command, "runs", arguments->runs,
+            "Run folders, their run.json, or exported .jsonl files", "RUN...")
+      ->required();
   add_history_options(*command, arguments->place);
-  command->add_option("--branch", arguments->labels.branch, "Branch of the runs")
-      ->type_name("NAME");
-  command->add_option("--commit", arguments->labels.commit, "Commit of the runs")->type_name("ID");
-  command
-      ->add_option("--verdict", arguments->labels.verdict,
-                   "Result of the gate: passed, regressed, failed, unknown, accepted")
-      ->type_name("WORD");
-  command->add_option("--note", arguments->labels.note, "Note to store with the run")
-      ->type_name("TEXT");
+  add_value(*command, "--branch", arguments->labels.branch, "Branch of the runs", "NAME");
+  add_value(*command, "--commit", arguments->labels.commit, "Commit of the runs", "ID");
+  add_value(*command, "--verdict", arguments->labels.verdict,
+            "Result of the gate: passed, regressed, failed, unknown, accepted", "WORD");
+  add_value(*command, "--note", arguments->labels.note, "Note to store with the run", "TEXT");
   command->add_flag("--json", arguments->json, "Print JSON");
   return [&world, arguments] { return add(world, *arguments); };
 }
@@ -276,28 +267,20 @@ int publish(World& world, PublishArguments& arguments) {
 }  // namespace
 
 Command add_publish(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("publish", "Write a static site of the history");
-  command->footer(kPublishFooter);
+  auto* command = subcommand(app, "publish", "Write a static site of the history", kPublishFooter);
   const auto arguments = std::make_shared<PublishArguments>();
   auto& options = arguments->options;
   options.output_directory = "site";
   add_history_options(*command, arguments->place);
-  command->add_option("-o,--out", options.output_directory, "Folder of the site")
-      ->type_name("DIR")
+  add_value(*command, "-o,--out", options.output_directory, "Folder of the site", "DIR")
       ->capture_default_str();
-  command
-      ->add_option("--branch", options.branch,
-                   "Branch to show (default: main, else the newest run's)")
-      ->type_name("NAME");
-  command->add_option("--title", options.title, "Title of every page (default: Peakbench)")
-      ->type_name("TEXT");
+  add_value(*command, "--branch", options.branch,
+            "Branch to show (default: main, else the newest run's)", "NAME");
+  add_value(*command, "--title", options.title, "Title of every page (default: Peakbench)", "TEXT");
   add_number(*command, "--reports", options.reports, "Number of newest runs that get a report", 0,
              1'000'000)
       ->capture_default_str();
-  command
-      ->add_option("--templates", options.template_directory,
-                   "Folder with templates that replace the bundled ones, file by file")
-      ->type_name("DIR");
+  add_templates(*command, options.template_directory);
   return [&world, arguments] { return publish(world, *arguments); };
 }
 

@@ -238,12 +238,11 @@ Command add_history_accept(CLI::App& parent, World& world) {
   auto* command =
       parent.add_subcommand("accept", "Accept a run's change: later runs are compared with it");
   const auto arguments = std::make_shared<AcceptArguments>();
-  command->add_option("number", arguments->number, "Number of the run")
+  add_value(*command, "number", arguments->number, "Number of the run", "RUN")
       ->required()
-      ->check(whole_number(1))
-      ->type_name("RUN");
+      ->check(whole_number(1));
   add_history_options(*command, arguments->place);
-  command->add_option("--note", arguments->note, "Reason, stored with the run")->type_name("TEXT");
+  add_value(*command, "--note", arguments->note, "Reason, stored with the run", "TEXT");
   return [&world, arguments] { return accept(world, *arguments); };
 }
 
@@ -254,15 +253,11 @@ Command add_history_prune(CLI::App& parent, World& world) {
   add_history_options(*command, arguments->place);
   add_number(*command, "--keep", arguments->keep,
              "Number of newest runs to keep for each branch and suite", 0, 1'000'000'000);
-  command
-      ->add_option("--older-than", arguments->older_than,
-                   "Remove runs older than this: 90d, 12w, 2y, or a date like 2026-01-31")
-      ->type_name("AGE");
-  command->add_option("--branch", arguments->branch, "Only runs of this branch")->type_name("NAME");
-  command
-      ->add_option("--run", arguments->runs,
-                   "Remove this run, by its number, even if it would be kept (can be repeated)")
-      ->type_name("RUN")
+  add_value(*command, "--older-than", arguments->older_than,
+            "Remove runs older than this: 90d, 12w, 2y, or a date like 2026-01-31", "AGE");
+  add_value(*command, "--branch", arguments->branch, "Only runs of this branch", "NAME");
+  add_value(*command, "--run", arguments->runs,
+            "Remove this run, by its number, even if it would be kept (can be repeated)", "RUN")
       ->allow_extra_args(false);
   command->add_flag("--dry-run", arguments->dry_run, "Show the runs and remove nothing");
   command->add_flag("--json", arguments->json, "Print JSON");
@@ -273,16 +268,13 @@ Command add_history_export(CLI::App& parent, World& world) {
   auto* command = parent.add_subcommand("export", "Export runs as lines of JSON or as run folders");
   const auto arguments = std::make_shared<HistoryExportArguments>();
   add_history_options(*command, arguments->place);
-  command->add_option("--branch", arguments->filter.branch, "Only runs of this branch")
-      ->type_name("NAME");
-  command->add_option("--suite", arguments->filter.suite, "Only runs of this suite")
-      ->type_name("NAME");
+  add_value(*command, "--branch", arguments->filter.branch, "Only runs of this branch", "NAME");
+  add_value(*command, "--suite", arguments->filter.suite, "Only runs of this suite", "NAME");
   command->add_option("-f,--format", arguments->format, "Output format: jsonl or folders")
       ->check(one_of({"jsonl", "folders"}))
       ->capture_default_str();
-  command
-      ->add_option("-o,--out", arguments->out, "Output file (default: standard output), or folder")
-      ->type_name("PATH");
+  add_value(*command, "-o,--out", arguments->out,
+            "Output file (default: standard output), or folder", "PATH");
   return [&world, arguments] { return export_runs(world, *arguments); };
 }
 

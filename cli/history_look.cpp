@@ -128,17 +128,12 @@ Command add_history_list(CLI::App& parent, World& world) {
   auto* command = parent.add_subcommand("list", "List runs, newest first");
   const auto arguments = std::make_shared<HistoryListArguments>();
   add_history_options(*command, arguments->place);
-  command->add_option("--branch", arguments->filter.branch, "Only runs of this branch")
-      ->type_name("NAME");
-  command->add_option("--suite", arguments->filter.suite, "Only runs of this suite")
-      ->type_name("NAME");
-  command
-      ->add_option("--card", arguments->filter.card,
-                   "Only runs with a case on a card with this text in its name")
-      ->type_name("TEXT");
-  command
-      ->add_option("--commit", arguments->filter.commit, "Only runs of commits that begin with ID")
-      ->type_name("ID");
+  add_value(*command, "--branch", arguments->filter.branch, "Only runs of this branch", "NAME");
+  add_value(*command, "--suite", arguments->filter.suite, "Only runs of this suite", "NAME");
+  add_value(*command, "--card", arguments->filter.card,
+            "Only runs with a case on a card with this text in its name", "TEXT");
+  add_value(*command, "--commit", arguments->filter.commit,
+            "Only runs of commits that begin with ID", "ID");
   command->add_flag("--good", arguments->filter.good, "Only runs that a gate may compare with");
   add_number(*command, "--last", arguments->last, "Number of runs to list", 1, 1'000'000'000)
       ->capture_default_str();
@@ -151,10 +146,10 @@ Command add_history_show(CLI::App& parent, World& world) {
   auto* command =
       parent.add_subcommand("show", "Show a run: branch, commit, verdict and its table");
   const auto arguments = std::make_shared<ShowArguments>();
-  command->add_option("number", arguments->number, "Number of the run in `peakbench history list`")
+  add_value(*command, "number", arguments->number, "Number of the run in `peakbench history list`",
+            "RUN")
       ->required()
-      ->check(whole_number(1))
-      ->type_name("RUN");
+      ->check(whole_number(1));
   add_history_options(*command, arguments->place);
   command->add_flag("--json", arguments->json, "Print JSON, including the run's run.json");
   return [&world, arguments] { return show(world, *arguments); };
@@ -164,19 +159,14 @@ Command add_history_trend(CLI::App& parent, World& world) {
   auto* command =
       parent.add_subcommand("trend", "Show how a case's figures changed, for each card separately");
   const auto arguments = std::make_shared<TrendArguments>();
-  command->add_option("case", arguments->text, "Part of the case's id, or a pattern with * and ?")
-      ->type_name("CASE");
+  add_value(*command, "case", arguments->text, "Part of the case's id, or a pattern with * and ?",
+            "CASE");
   add_history_options(*command, arguments->place);
-  command->add_option("--card", arguments->card, "Only cards with this text in their name")
-      ->type_name("TEXT");
-  command
-      ->add_option("--branch", arguments->branch,
-                   "Branch to show (default: main, else the newest run's)")
-      ->type_name("NAME");
-  command
-      ->add_option("--metric", arguments->metric,
-                   "Figure to show: allocated, requested, reserved or step")
-      ->type_name("NAME")
+  add_value(*command, "--card", arguments->card, "Only cards with this text in their name", "TEXT");
+  add_value(*command, "--branch", arguments->branch,
+            "Branch to show (default: main, else the newest run's)", "NAME");
+  add_value(*command, "--metric", arguments->metric,
+            "Figure to show: allocated, requested, reserved or step", "NAME")
       ->capture_default_str();
   add_number(*command, "--last", arguments->last, "Number of points per case", 1, 1'000'000'000)
       ->capture_default_str();

@@ -181,8 +181,7 @@ int list_kinds(World& world, const ListArguments& arguments) {
 }  // namespace
 
 Command add_list(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("list", "List models, strategies or devices");
-  command->footer(kListFooter);
+  auto* command = subcommand(app, "list", "List models, strategies or devices", kListFooter);
   const auto arguments = std::make_shared<ListArguments>();
   command->add_option("what", arguments->what, "What to list: models, strategies or devices")
       ->transform(one_of({"models", "strategies", "devices"}, {{"model", "models"},
@@ -191,11 +190,9 @@ Command add_list(CLI::App& app, World& world) {
                                                                {"card", "devices"},
                                                                {"cards", "devices"},
                                                                {"gpus", "devices"}}));
-  command
-      ->add_option("--library", arguments->library,
-                   "Models of a Python library, for run --program: hf, timm, torchvision or "
-                   "diffusers")
-      ->type_name("NAME");
+  add_value(*command, "--library", arguments->library,
+            "Models of a Python library, for run --program: hf, timm, torchvision or diffusers",
+            "NAME");
   add_output_format(*command, arguments->format);
   add_repeated(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR");
   add_torch(*command, world);

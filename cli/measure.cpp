@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <functional>
 #include <system_error>
-#include <utility>
 
 #include "cli/progress.h"
 #include "launch/machine.h"

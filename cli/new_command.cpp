@@ -135,19 +135,16 @@ int make_plugin(World& world, const NewArguments& arguments) {
 }  // namespace
 
 Command add_new(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("new", "Create a strategy or model plugin to start from");
-  command->footer(kNewFooter);
+  auto* command =
+      subcommand(app, "new", "Create a strategy or model plugin to start from", kNewFooter);
   const auto arguments = std::make_shared<NewArguments>();
-  command->add_option("kind", arguments->kind, "Kind of the plugin")
+  add_value(*command, "kind", arguments->kind, "Kind of the plugin", "strategy|model")
       ->required()
-      ->check(one_of({"strategy", "model"}))
-      ->type_name("strategy|model");
-  command
-      ->add_option("name", arguments->name,
-                   "Id of the strategy or model on the command line: my-sgd")
-      ->required()
-      ->type_name("NAME");
-  command->add_option("-o,--out", arguments->out, "Folder (default: NAME)")->type_name("DIR");
+      ->check(one_of({"strategy", "model"}));
+  add_value(*command, "name", arguments->name,
+            "Id of the strategy or model on the command line: my-sgd", "NAME")
+      ->required();
+  add_value(*command, "-o,--out", arguments->out, "Folder (default: NAME)", "DIR");
   return [&world, arguments] { return make_plugin(world, *arguments); };
 }
 

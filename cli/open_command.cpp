@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
+#include "cli/option_values.h"
 #include "host/command.h"
 #include "records/run_files.h"
 #include "reports/run/report.h"
@@ -96,13 +96,10 @@ int become_browser(World& world, const std::string& page) {
 }  // namespace
 
 Command add_open(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("open", "Open a run's report in a browser");
-  command->footer(kOpenFooter);
+  auto* command = subcommand(app, "open", "Open a run's report in a browser", kOpenFooter);
   const auto arguments = std::make_shared<OpenArguments>();
-  command
-      ->add_option("run", arguments->run,
-                   "Run folder or its run.json, a page, or the folder of a site")
-      ->type_name("RUN");
+  add_value(*command, "run", arguments->run,
+            "Run folder or its run.json, a page, or the folder of a site", "RUN");
   command->add_flag("--print", arguments->print, "Print the page's path instead of opening it");
   return [&world, arguments] {
     const auto page = page_of(world, arguments->run);

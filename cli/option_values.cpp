@@ -139,7 +139,7 @@ void forget_places(planning::Request& request, const std::string& section) {
 CLI::Option* add_repeated(CLI::App& command, const std::string& name,
                           std::vector<std::string>& values, const std::string& words,
                           const std::string& type) {
-  return command.add_option(name, values, words)->allow_extra_args(false)->type_name(type);
+  return add_value(command, name, values, words, type)->allow_extra_args(false);
 }
 
 CLI::Option* add_axis_option(CLI::App& command, const records::AxisRow& row, TypedLists& typed) {
@@ -161,7 +161,12 @@ void take_typed(const TypedLists& typed, planning::Request& request) {
 
 CLI::Option* add_on_off(CLI::App& command, const std::string& name, std::string& value,
                         const std::string& words) {
-  return command.add_option(name, value, words)->check(one_of({"on", "off"}))->type_name("on|off");
+  return add_value(command, name, value, words, "on|off")->check(one_of({"on", "off"}));
+}
+
+void add_templates(CLI::App& command, std::string& folder) {
+  add_value(command, "--templates", folder,
+            "Folder with templates that replace the bundled ones, file by file", "DIR");
 }
 
 void add_jobs(CLI::App& command, std::optional<std::int64_t>& jobs, const std::string& words) {
@@ -180,10 +185,9 @@ std::string OutputFormat::of(const nlohmann::ordered_json& all) const {
 }
 
 void add_output_format(CLI::App& command, OutputFormat& format) {
-  auto* named =
-      command.add_option("--format", format.name, "Output format: text (default), json or csv")
-          ->check(one_of({"text", "json", "csv"}))
-          ->type_name("NAME");
+  auto* named = add_value(command, "--format", format.name,
+                          "Output format: text (default), json or csv", "NAME")
+                    ->check(one_of({"text", "json", "csv"}));
   command
       .add_flag_callback(
           "--json", [&format] { format.name = "json"; }, "Same as --format json")

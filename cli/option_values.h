@@ -45,6 +45,13 @@ std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& value
 // What was typed, by axis; those that were not typed are empty.
 using TypedLists = std::map<records::Axis, std::vector<std::string>>;
 
+// An option or argument; `type` names its value in the help.
+template <class Value>
+CLI::Option* add_value(CLI::App& command, const std::string& name, Value& value,
+                       const std::string& words, const std::string& type) {
+  return command.add_option(name, value, words)->type_name(type);
+}
+
 // An option whose every value is kept as typed.
 CLI::Option* add_repeated(CLI::App& command, const std::string& name,
                           std::vector<std::string>& values, const std::string& words,
@@ -62,11 +69,14 @@ void take_typed(const TypedLists& typed, planning::Request& request);
 template <class Number>
 CLI::Option* add_number(CLI::App& command, const std::string& name, Number& value,
                         const std::string& words, std::int64_t from, std::int64_t to) {
-  return command.add_option(name, value, words)->check(CLI::Range(from, to))->type_name("N");
+  return add_value(command, name, value, words, "N")->check(CLI::Range(from, to));
 }
 
 CLI::Option* add_on_off(CLI::App& command, const std::string& name, std::string& value,
                         const std::string& words);
+
+// `--templates DIR`, of every command that writes pages.
+void add_templates(CLI::App& command, std::string& folder);
 
 // `--jobs N`; its default is added to the words.
 void add_jobs(CLI::App& command, std::optional<std::int64_t>& jobs, const std::string& words);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
-#include <utility>
 
 #include "base/columns.h"
 #include "base/errors.h"

@@ -5,22 +5,18 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <new>
 #include <sstream>
 #include <system_error>
 
 #include "base/built_folders.h"
-#include "base/columns.h"
 #include "base/errors.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/help_format.h"
 #include "cli/program_words.h"
-#include "cli/terminal.h"
 #include "cli/worker.h"
 #include "launch/machine.h"
-#include "launch/runner.h"
 #include "programs/internal_commands.h"
 
 namespace peakbench::cli {

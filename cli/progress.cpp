@@ -9,7 +9,6 @@
 
 #include "base/printable.h"
 #include "cli/rows.h"
-#include "cli/terminal.h"
 #include "reports/render/format.h"
 
 namespace peakbench::cli {

@@ -6,6 +6,7 @@
 #include "base/errors.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/option_values.h"
 #include "cli/run_command.h"
 #include "cli/worker.h"
 
@@ -46,15 +47,12 @@ int quickstart(World& world, const QuickstartArguments& arguments) {
 
 Command add_quickstart(CLI::App& app, World& world) {
   auto* command =
-      app.add_subcommand("quickstart", "Measure five strategies on two models on an emulated card");
-  command->footer(kQuickstartFooter);
+      subcommand(app, "quickstart", "Measure five strategies on two models on an emulated card",
+                 kQuickstartFooter);
   const auto arguments = std::make_shared<QuickstartArguments>();
-  command->add_option("--card", arguments->card, "Emulated card")
-      ->type_name("CARD")
-      ->capture_default_str();
+  add_value(*command, "--card", arguments->card, "Emulated card", "CARD")->capture_default_str();
   command->add_flag("--cpu", arguments->cpu, "Also measure and time on the CPU");
-  command->add_option("-o,--out", arguments->out, "Folder of the results")
-      ->type_name("DIR")
+  add_value(*command, "-o,--out", arguments->out, "Folder of the results", "DIR")
       ->capture_default_str();
   add_torch(*command, world);
   return [&world, arguments] { return quickstart(world, *arguments); };

@@ -1,5 +1,4 @@
 // `peakbench report`: reports of runs made earlier, anywhere; no torch, no plugins.
-#include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
@@ -60,21 +59,16 @@ int write(World& world, const ReportArguments& arguments) {
 }  // namespace
 
 Command add_report(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("report", "Write reports of earlier runs");
-  command->footer(kReportFooter);
+  auto* command = subcommand(app, "report", "Write reports of earlier runs", kReportFooter);
   const auto arguments = std::make_shared<ReportArguments>();
-  command->add_option("runs", arguments->runs, "Run folders, or their run.json")
-      ->required()
-      ->type_name("RUN...");
+  add_value(*command, "runs", arguments->runs, "Run folders, or their run.json", "RUN...")
+      ->required();
   add_repeated(*command, "-f,--format", arguments->formats,
                "Formats: html, markdown (default: both); csv: print the table of cases",
                "NAME[,NAME]");
-  command->add_option("-o,--out", arguments->out, "Folder of the report (default: RUN/report)")
-      ->type_name("DIR");
-  command
-      ->add_option("--templates", arguments->templates,
-                   "Folder with templates that replace the bundled ones, file by file")
-      ->type_name("DIR");
+  add_value(*command, "-o,--out", arguments->out, "Folder of the report (default: RUN/report)",
+            "DIR");
+  add_templates(*command, arguments->templates);
   return [&world, arguments] { return write(world, *arguments); };
 }
 

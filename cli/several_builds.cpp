@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
+#include "cli/option_values.h"
 #include "cli/program_words.h"
 #include "cli/run_arguments.h"
 #include "cli/run_command.h"
@@ -56,44 +57,34 @@ std::vector<std::string> releases_of_programs() {
   return {environment.torch->version, launch::kNewest};
 }
 
-class ReleasesCommand {
- public:
-  ReleasesCommand(World& world, RunArguments arguments)
-      : world_(world), arguments_(std::move(arguments)) {}
-
-  int go(const std::vector<std::string>& words, const std::vector<std::string>& typed) {
-    if (std::ranges::find(typed, "--") != typed.end() || (!words.empty() && is_script(words[0])))
-      arguments_.command = runnable(words);
-    else if (words.size() > 1)
-      throw ConfigError(
-          fmt::format("one suite at a time, or a program after --: peakbench releases -- {}",
-                      fmt::join(words, " ")));
-    else if (!words.empty())
-      arguments_.suite = suite_file(world_.places, words.front());
-    auto& releases = arguments_.cases[Axis::kTorch];
-    if (releases.empty())
-      releases =
-          arguments_.command.empty() ? releases_with_workers(world_) : releases_of_programs();
-    return run_cases(world_, arguments_, typed);
-  }
-
- private:
-  World& world_;
-  RunArguments arguments_;
-};
+int run_releases(World& world, RunArguments run, const std::vector<std::string>& words,
+                 const std::vector<std::string>& typed) {
+  if (std::ranges::find(typed, "--") != typed.end() || (!words.empty() && is_script(words[0])))
+    run.command = runnable(words);
+  else if (words.size() > 1)
+    throw ConfigError(
+        fmt::format("one suite at a time, or a program after --: peakbench releases -- {}",
+                    fmt::join(words, " ")));
+  else if (!words.empty())
+    run.suite = suite_file(world.places, words.front());
+  auto& releases = run.cases[Axis::kTorch];
+  if (releases.empty())
+    releases = run.command.empty() ? releases_with_workers(world) : releases_of_programs();
+  return run_cases(world, run, typed);
+}
 
 }  // namespace
 
 Command add_releases(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand("releases", "Compare the memory of several PyTorch releases");
-  command->footer(kReleasesFooter);
+  auto* command = subcommand(app, "releases", "Compare the memory of several PyTorch releases",
+                             kReleasesFooter);
   const auto arguments = std::make_shared<ReleasesArguments>();
   add_releases_options(*command, arguments->run);
   add_program(*command, arguments->words, "what",
               "Suite, or a program and its arguments after --; or use --model")
       ->type_name("SUITE|-- PROGRAM ARG");
   return [&world, arguments, &typed] {
-    return ReleasesCommand(world, arguments->run).go(arguments->words, typed);
+    return run_releases(world, arguments->run, arguments->words, typed);
   };
 }
 
@@ -130,105 +121,85 @@ void set_default(std::optional<Value>& value, Value otherwise) {
   if (!value) value = otherwise;
 }
 
-class AbCommand {
- public:
-  AbCommand(World& world, const AbArguments& arguments)
-      : world_(world), arguments_(arguments), policy_(policy_of(arguments)) {}
+RunArguments run_of(const AbArguments& arguments) {
+  auto run = arguments.run;
+  run.cases[Axis::kBuild] = {arguments.base, arguments.now};
+  set_default<std::int64_t>(run.repetitions, 20);
+  set_default<std::int64_t>(run.steps, 10);
+  set_default<std::int64_t>(run.warmup, 3);
+  run.no_ablation = true;
+  if (run.out.empty()) run.out = make_folder_for("ab");
+  return run;
+}
 
-  int go(const std::vector<std::string>& typed) {
-    check_devices();
-    const auto run = run_of();
-    const int code = run_cases(world_, run, typed);
-    if (run.dry_run || (code != kDone && code != kInterrupted)) return code;
-    const bool worse = tell(records::read_run(run.out));
-    return code == kDone && worse && arguments_.gate ? kRegression : code;
+// The direction, and a sentence.
+std::pair<statistics::Direction, std::string> difference(const records::CaseResult& now,
+                                                         const records::CaseResult& base,
+                                                         const records::GatePolicy& policy) {
+  for (const auto* one : {&base, &now})
+    if (!one->throughput)
+      return {statistics::Direction{},
+              fmt::format("unknown: {} was not timed: {}", printable(one->spec.build),
+                          printable(one->throughput_reason))};
+  const auto found = reports::time_against(*now.throughput, *base.throughput, *policy.throughput,
+                                           policy.false_alarms);
+  return {found.direction,
+          fmt::format("{}: {}", to_string(found.direction), compare::speed_text(found, "pairs"))};
+}
+
+// True: one is worse.
+bool print_differences(std::ostream& out, const records::Run& run,
+                       const records::GatePolicy& policy) {
+  std::map<std::string, const records::CaseResult*> bases;
+  bool worse = false;
+  for (const auto& one : run.cases) {
+    const auto id = planning::id_in_one_build(one.spec);
+    const auto [base, is_base] = bases.emplace(id, &one);
+    if (is_base) continue;
+    const auto [direction, text] = difference(one, *base->second, policy);
+    out << fmt::format("{}: {} ({} against {})\n", printable(id), text, printable(one.spec.build),
+                       printable(base->second->spec.build));
+    worse = worse || direction == statistics::Direction::kWorse;
   }
+  out << std::flush;
+  return worse;
+}
 
- private:
-  void check_devices() const {
-    for (const auto& id : arguments_.run.cases.at(Axis::kDevice))
-      if (const auto device = records::recorded_device(id); !device.has_times)
-        throw ConfigError(
-            fmt::format("--device {}: {}; time on cpu or cuda:0", id, device.no_times));
-  }
-
-  RunArguments run_of() const {
-    auto run = arguments_.run;
-    run.cases[Axis::kBuild] = {arguments_.base, arguments_.now};
-    set_default<std::int64_t>(run.repetitions, 20);
-    set_default<std::int64_t>(run.steps, 10);
-    set_default<std::int64_t>(run.warmup, 3);
-    run.no_ablation = true;
-    if (run.out.empty()) run.out = make_folder_for("ab");
-    return run;
-  }
-
-  // True: one is worse.
-  bool tell(const records::Run& run) {
-    std::map<std::string, const records::CaseResult*> bases;
-    bool worse = false;
-    auto& out = arguments_.run.json ? world_.err : world_.out;
-    for (const auto& one : run.cases) {
-      const auto id = planning::id_in_one_build(one.spec);
-      const auto [base, is_base] = bases.emplace(id, &one);
-      if (is_base) continue;
-      const auto found = difference(one, *base->second);
-      out << fmt::format("{}: {} ({} against {})\n", printable(id), found.text,
-                         printable(one.spec.build), printable(base->second->spec.build));
-      worse = worse || found.direction == statistics::Direction::kWorse;
-    }
-    out << std::flush;
-    return worse;
-  }
-
-  struct Told {
-    statistics::Direction direction = statistics::Direction::kUnknown;
-    std::string text;
-  };
-
-  Told difference(const records::CaseResult& now, const records::CaseResult& base) const {
-    for (const auto* one : {&base, &now})
-      if (!one->throughput)
-        return {{},
-                fmt::format("unknown: {} was not timed: {}", printable(one->spec.build),
-                            printable(one->throughput_reason))};
-    const auto found = reports::time_against(*now.throughput, *base.throughput, *policy_.throughput,
-                                             policy_.false_alarms);
-    return {found.direction,
-            fmt::format("{}: {}", to_string(found.direction), compare::speed_text(found, "pairs"))};
-  }
-
-  World& world_;
-  const AbArguments& arguments_;
-  const records::GatePolicy policy_;
-};
+int run_ab(World& world, const AbArguments& arguments, const std::vector<std::string>& typed) {
+  const auto policy = policy_of(arguments);
+  for (const auto& id : arguments.run.cases.at(Axis::kDevice))
+    if (const auto device = records::recorded_device(id); !device.has_times)
+      throw ConfigError(fmt::format("--device {}: {}; time on cpu or cuda:0", id, device.no_times));
+  const auto run = run_of(arguments);
+  const int code = run_cases(world, run, typed);
+  if (run.dry_run || (code != kDone && code != kInterrupted)) return code;
+  const bool worse =
+      print_differences(run.json ? world.err : world.out, records::read_run(run.out), policy);
+  return code == kDone && worse && arguments.gate ? kRegression : code;
+}
 
 }  // namespace
 
 Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand(
-      "ab", "Test whether one build is slower than another, timing both in turn");
-  command->footer(kAbFooter);
+  auto* command = subcommand(
+      app, "ab", "Test whether one build is slower than another, timing both in turn", kAbFooter);
   const auto arguments = std::make_shared<AbArguments>();
-  command
-      ->add_option("base", arguments->base,
-                   "Build to compare with: an installation or build folder with "
-                   "bin/peakbench-worker; DIR,plugins=DIR adds plugins")
-      ->required()
-      ->type_name("BASE_BUILD");
-  command->add_option("new", arguments->now, "New build; the same folder twice is an A/A test")
-      ->required()
-      ->type_name("NEW_BUILD");
+  add_value(*command, "base", arguments->base,
+            "Build to compare with: an installation or build folder with bin/peakbench-worker; "
+            "DIR,plugins=DIR adds plugins",
+            "BASE_BUILD")
+      ->required();
+  add_value(*command, "new", arguments->now, "New build; the same folder twice is an A/A test",
+            "NEW_BUILD")
+      ->required();
   add_ab_options(*command, arguments->run);
-  command->add_option("--margin", arguments->margin, "Slowdown to tolerate (default 2%)")
-      ->type_name("PART");
-  command
-      ->add_option(
-          "--false-alarms", arguments->false_alarms,
-          "Rate of false alarms: how often an equally fast build may be called worse (default 1%)")
-      ->type_name("PART");
+  add_value(*command, "--margin", arguments->margin, "Slowdown to tolerate (default 2%)", "PART");
+  add_value(
+      *command, "--false-alarms", arguments->false_alarms,
+      "Rate of false alarms: how often an equally fast build may be called worse (default 1%)",
+      "PART");
   command->add_flag("--gate", arguments->gate, "Exit with code 4 if a case is worse");
-  return [&world, arguments, &typed] { return AbCommand(world, *arguments).go(typed); };
+  return [&world, arguments, &typed] { return run_ab(world, *arguments, typed); };
 }
 
 }  // namespace peakbench::cli

@@ -13,62 +13,47 @@ namespace {
 constexpr const char* kGroup = "Where cases run (docs/how-to/slurm.md)";
 constexpr std::int64_t kMostTasks = 1'000'000, kMostCpus = 4096, kMostDelay_s = 3600;
 
-class Adder {
- public:
-  Adder(CLI::App& command, SlurmArguments& arguments) : command_(command), arguments_(arguments) {}
-
-  void text(const std::string& name, std::string& value, const std::string& words) {
-    note(command_.add_option(name, value, words)->type_name("TEXT"), name);
-  }
-  void number(const std::string& name, std::int64_t& value, const std::string& words,
-              std::int64_t most) {
-    note(add_number(command_, name, value, words, 1, most), name);
-  }
-
- private:
-  void note(CLI::Option* option, const std::string& name) {
-    option->group(kGroup)->each(
-        [at = &arguments_.only_slurm, name](const std::string&) { *at = name; });
-  }
-
-  CLI::App& command_;
-  SlurmArguments& arguments_;
-};
-
 }  // namespace
 
 void add_slurm_options(CLI::App& command, SlurmArguments& arguments) {
   auto& slurm = arguments.slurm;
-  command
-      .add_option("--executor", arguments.executor,
-                  "Where to run: local (this machine, default) or slurm (as an array of jobs)")
+  add_value(command, "--executor", arguments.executor,
+            "Where to run: local (this machine, default) or slurm (as an array of jobs)",
+            "local|slurm")
       ->check(one_of({"local", "slurm"}))
-      ->type_name("local|slurm")
       ->group(kGroup);
-  Adder add(command, arguments);
-  add.text("--partition", slurm.partition, "Partition, for sbatch");
-  add.text("--account", slurm.account, "Account, for sbatch");
-  add.text("--time", slurm.time,
-           "Time limit of a task: minutes, hours:minutes:seconds, days-hours, ...");
-  add.text("--gres", slurm.gres, "Generic resources of a task: gpu:1, gpu:a100:1, ...");
-  add.text("--gpus-per-node", slurm.gpus_per_node, "GPUs per node, for sbatch");
-  add.text("--qos", slurm.qos, "Quality of service, for sbatch");
-  add.text("--constraint", slurm.constraint, "Required node features, for sbatch");
-  add.text("--mem", slurm.memory, "Memory of a task: 16G, ...");
-  add.number("--cpus-per-task", slurm.cpus_per_task,
-             "Processors of a task, and its cases on emulated cards at a time (default 1)",
-             kMostCpus);
-  add.number("--at-once", slurm.at_once,
-             "Tasks to run at a time (default: as many as Slurm allows)", kMostTasks);
-  add.number("--cases-per-task", arguments.cases_per_task,
-             "Maximum cases on emulated cards in a task (default 32); timed cases of one table are "
-             "always one task",
-             kMostTasks);
-  add.text("--prefix", slurm.prefix,
-           "Command prefix in each task: \"apptainer exec --nv image.sif\"");
-  add.number("--shared-delay", arguments.shared_delay_s,
-             "Time until files of other machines are visible here, in seconds (default 60)",
-             kMostDelay_s);
+  const auto note = [&](CLI::Option* option, const std::string& name) {
+    option->group(kGroup)->each(
+        [at = &arguments.only_slurm, name](const std::string&) { *at = name; });
+  };
+  const auto text = [&](const std::string& name, std::string& value, const std::string& words) {
+    note(add_value(command, name, value, words, "TEXT"), name);
+  };
+  const auto number = [&](const std::string& name, std::int64_t& value, const std::string& words,
+                          std::int64_t most) {
+    note(add_number(command, name, value, words, 1, most), name);
+  };
+  text("--partition", slurm.partition, "Partition, for sbatch");
+  text("--account", slurm.account, "Account, for sbatch");
+  text("--time", slurm.time,
+       "Time limit of a task: minutes, hours:minutes:seconds, days-hours, ...");
+  text("--gres", slurm.gres, "Generic resources of a task: gpu:1, gpu:a100:1, ...");
+  text("--gpus-per-node", slurm.gpus_per_node, "GPUs per node, for sbatch");
+  text("--qos", slurm.qos, "Quality of service, for sbatch");
+  text("--constraint", slurm.constraint, "Required node features, for sbatch");
+  text("--mem", slurm.memory, "Memory of a task: 16G, ...");
+  number("--cpus-per-task", slurm.cpus_per_task,
+         "Processors of a task, and its cases on emulated cards at a time (default 1)", kMostCpus);
+  number("--at-once", slurm.at_once, "Tasks to run at a time (default: as many as Slurm allows)",
+         kMostTasks);
+  number("--cases-per-task", arguments.cases_per_task,
+         "Maximum cases on emulated cards in a task (default 32); timed cases of one table are "
+         "always one task",
+         kMostTasks);
+  text("--prefix", slurm.prefix, "Command prefix in each task: \"apptainer exec --nv image.sif\"");
+  number("--shared-delay", arguments.shared_delay_s,
+         "Time until files of other machines are visible here, in seconds (default 60)",
+         kMostDelay_s);
 }
 
 void check_slurm_arguments(const SlurmArguments& arguments) {

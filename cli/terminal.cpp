@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "base/columns.h"
@@ -120,10 +119,11 @@ StandardOutput::Buffer::Buffer(int descriptor) : descriptor_(descriptor) {
 int StandardOutput::Buffer::sync() {
   const char* from = pbase();
   while (error_ == 0 && from < pptr()) {
-    const auto written = ::write(descriptor_, from, static_cast<std::size_t>(pptr() - from));
+    const auto rest = static_cast<std::size_t>(pptr() - from);
+    const auto written = TEMP_FAILURE_RETRY(::write(descriptor_, from, rest));
     if (written >= 0)
       from += written;
-    else if (errno != EINTR)
+    else
       error_ = errno;
   }
   setp(bytes_.data(), bytes_.data() + bytes_.size());

@@ -87,106 +87,79 @@ std::string traced_folder(const TraceArguments& arguments) {
                                               : arguments.name);
 }
 
-class TraceCommand {
- public:
-  TraceCommand(World& world, const TraceArguments& arguments, const std::vector<std::string>& typed)
-      : world_(world), arguments_(arguments), typed_(typed), folder_(traced_folder(arguments)) {
-    const bool is_new = !files::is_there(folder_);
-    programs::check_folder(folder_, there());
-    journals_ = std::make_unique<JournalFolder>(folder_, is_new);
-  }
+std::string peak_of(const programs::ProgramRun& run, const TraceArguments& arguments,
+                    const emulator::Look& look) {
+  const auto* fullest = programs::fullest(run);
+  if (fullest == nullptr) return "\n" + escaped_controls(run.reason) + "\n";
+  const auto& trace = fullest->trace;
+  if (arguments.details)
+    return "\n" + escaped_controls(analysis::peak_text(trace, ended_of_it(run, *fullest)));
+  const auto brief = analysis::peak_brief(trace, trace::lifetimes(trace));
+  // The emulated card's summary stands right before.
+  return (arguments.card.empty() ? "\n" : "") + peak_lines(brief, look);
+}
 
-  int go() {
-    programs::TraceRequest request;
-    request.card = arguments_.card;
-    request.command = arguments_.command;
-    request.journals = journals_->path();
-    request.values = arguments_.values;
-    request.second_guesses = arguments_.second_guesses;
-    look_.view = arguments_.details ? emulator::View::kDetails : emulator::View::kSummary;
-    look_.colours = screen_of(STDERR_FILENO).live;
-    look_.width = [] { return table_width(STDERR_FILENO); };
-    request.look = look_;
-    request.steps = arguments_.step_range;
-    auto traced = programs::trace_program(request);
-    if (traced.run) tell(*traced.run, traced.doubts);
-    return traced.exit_code;
-  }
+void print_needed(programs::ProgramRun& run, const TraceArguments& arguments,
+                  const fs::path& folder) {
+  fs::create_directory(folder);
+  programs::find_needed(run, {.card = arguments.card,
+                              .command = arguments.command,
+                              .values = arguments.values,
+                              .folder = folder,
+                              .limit = std::chrono::seconds(arguments.needed_timeout_s)});
+  std::fputs(escaped_controls(programs::needed_text(run)).c_str(), stderr);
+}
 
- private:
-  programs::Folder there() const {
-    return arguments_.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew;
-  }
-
-  void tell(programs::ProgramRun& run, const std::vector<programs::Doubt>& doubts) {
-    std::fputs(peak_of(run, programs::fullest(run)).c_str(), stderr);
-    for (const auto& doubt : doubts)
-      std::fprintf(stderr, "\n%s: %s.\n",
-                   doubt.kind == records::VerdictKind::unreliable ? "Unreliable" : "Lower bound",
-                   doubt.sentence.c_str());
-    if (run.processes.empty()) return;
-    if (arguments_.needed) find_needed(run);
-    run.command = typed_;
-    if (!arguments_.name.empty()) run.name = arguments_.name;
-    programs::write_program_run(run, folder_, there());
-    auto options = own_report(world_, folder_);
-    options.formats = {"html", "markdown"};
-    reports::write_reports({folder_}, options);
-    std::fprintf(stderr, "Report: %s\n", (fs::path(folder_) / "report/index.html").c_str());
-  }
-
-  std::string peak_of(const programs::ProgramRun& run,
-                      const programs::ProgramProcess* fullest) const {
-    if (fullest == nullptr) return "\n" + escaped_controls(run.reason) + "\n";
-    const auto& trace = fullest->trace;
-    if (arguments_.details)
-      return "\n" + escaped_controls(analysis::peak_text(trace, ended_of_it(run, *fullest)));
-    const auto brief = analysis::peak_brief(trace, trace::lifetimes(trace));
-    // The emulated card's summary stands right before.
-    return (arguments_.card.empty() ? "\n" : "") + peak_lines(brief, look_);
-  }
-
-  void find_needed(programs::ProgramRun& run) {
-    const auto folder = journals_->path() / "again";
-    fs::create_directory(folder);
-    programs::find_needed(run, {.card = arguments_.card,
-                                .command = arguments_.command,
-                                .values = arguments_.values,
-                                .folder = folder,
-                                .limit = std::chrono::seconds(arguments_.needed_timeout_s)});
-    std::fputs(escaped_controls(programs::needed_text(run)).c_str(), stderr);
-  }
-
-  World& world_;
-  const TraceArguments& arguments_;
-  const std::vector<std::string>& typed_;
-  const std::string folder_;
-  std::unique_ptr<JournalFolder> journals_;
-  emulator::Look look_;  // of stderr
-};
+int run_trace(World& world, const TraceArguments& arguments,
+              const std::vector<std::string>& typed) {
+  const auto folder = traced_folder(arguments);
+  const auto there = arguments.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew;
+  const bool is_new = !files::is_there(folder);
+  programs::check_folder(folder, there);
+  const JournalFolder journals(folder, is_new);
+  programs::TraceRequest request;
+  request.card = arguments.card;
+  request.command = arguments.command;
+  request.journals = journals.path();
+  request.values = arguments.values;
+  request.second_guesses = arguments.second_guesses;
+  request.look = {.view = arguments.details ? emulator::View::kDetails : emulator::View::kSummary,
+                  .colours = screen_of(STDERR_FILENO).live,
+                  .width = [] { return table_width(STDERR_FILENO); }};
+  request.steps = arguments.step_range;
+  auto [code, run, doubts, ignored] = programs::trace_program(request);
+  if (!run) return code;
+  std::fputs(peak_of(*run, arguments, request.look).c_str(), stderr);
+  for (const auto& doubt : doubts)
+    std::fprintf(stderr, "\n%s: %s.\n",
+                 doubt.kind == records::VerdictKind::unreliable ? "Unreliable" : "Lower bound",
+                 doubt.sentence.c_str());
+  if (run->processes.empty()) return code;
+  if (arguments.needed) print_needed(*run, arguments, journals.path() / "again");
+  run->command = typed;
+  if (!arguments.name.empty()) run->name = arguments.name;
+  programs::write_program_run(*run, folder, there);
+  reports::write_reports({folder}, own_report(world, folder));
+  std::fprintf(stderr, "Report: %s\n", (fs::path(folder) / "report/index.html").c_str());
+  return code;
+}
 
 }  // namespace
 
 Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand(
-      "trace", "Run a PyTorch program and report what fills its memory, by line and cause");
-  command->footer(kTraceFooter);
+  auto* command = subcommand(
+      app, "trace", "Run a PyTorch program and report what fills its memory, by line and cause",
+      kTraceFooter);
   const auto arguments = std::make_shared<TraceArguments>();
-  command
-      ->add_option("--card", arguments->card,
-                   "Emulated card: h100-80gb, h100-80gb,memory=60GiB,count=8, or a JSON file "
-                   "(default: the machine's device)")
-      ->type_name("CARD");
-  command
-      ->add_option("--name", arguments->name,
-                   "Name of the program in comparisons (default: its script's file name)")
-      ->type_name("NAME");
-  command->add_option("--out", arguments->out, "Run folder (default: results/NAME)")
-      ->type_name("DIR");
-  command
-      ->add_option("--steps", arguments->steps,
-                   "Steps of the trace to keep: 3, 2..4, ..4, 2.. (default: all)")
-      ->type_name("STEPS");
+  add_value(*command, "--card", arguments->card,
+            "Emulated card: h100-80gb, h100-80gb,memory=60GiB,count=8, or a JSON file (default: "
+            "the machine's device)",
+            "CARD");
+  add_value(*command, "--name", arguments->name,
+            "Name of the program in comparisons (default: its script's file name)", "NAME");
+  add_value(*command, "--out", arguments->out, "Run folder (default: results/NAME)", "DIR");
+  add_value(*command, "--steps", arguments->steps,
+            "Steps of the trace to keep: 3, 2..4, ..4, 2.. (default: all)", "STEPS");
   command->add_flag("-v,--details", arguments->details,
                     "Also print every process, read, condition, cause and range");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the run in that folder");
@@ -197,10 +170,8 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
   command->add_flag_callback(
       "--no-needed", [arguments] { arguments->needed = false; },
       "After running out of an emulated card's memory, do not run again to find the memory needed");
-  command
-      ->add_option("--needed-timeout", arguments->needed_timeout_s,
-                   "Time limit of that second run, in seconds (default 600)")
-      ->type_name("SECONDS")
+  add_value(*command, "--needed-timeout", arguments->needed_timeout_s,
+            "Time limit of that second run, in seconds (default 600)", "SECONDS")
       ->check(CLI::Range(std::int64_t{1}, planning::kMostSeconds));
   add_program(*command, arguments->command, "program", "Program and its arguments, after --")
       ->type_name("PROGRAM ARG");
@@ -210,7 +181,7 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
     arguments->command = runnable(arguments->command);
     if (arguments->steps) arguments->step_range = programs::step_range(*arguments->steps);
-    return TraceCommand(world, *arguments, typed).go();
+    return run_trace(world, *arguments, typed);
   };
 }
 

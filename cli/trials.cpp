@@ -10,9 +10,7 @@
 #include "base/errors.h"
 #include "base/printable.h"
 #include "cli/rows.h"
-#include "cli/terminal.h"
 #include "reports/render/format.h"
-#include "search/fit.h"
 
 namespace peakbench::cli {
 

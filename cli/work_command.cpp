@@ -51,15 +51,12 @@ std::string node() {
 }  // namespace
 
 Command add_work(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand("work", "Run one task of a queue (called by Slurm jobs)");
-  command->footer(kWorkFooter);
+  auto* command =
+      subcommand(app, "work", "Run one task of a queue (called by Slurm jobs)", kWorkFooter);
   const auto arguments = std::make_shared<WorkArguments>();
-  command->add_option("queue", arguments->submission, "Folder of the queue: RUN/queue/N")
-      ->required()
-      ->type_name("QUEUE");
-  command->add_option("--task", arguments->task, "Number of the task, from 0")
-      ->required()
-      ->type_name("N");
+  add_value(*command, "queue", arguments->submission, "Folder of the queue: RUN/queue/N", "QUEUE")
+      ->required();
+  add_value(*command, "--task", arguments->task, "Number of the task, from 0", "N")->required();
   add_number(*command, "--jobs", arguments->jobs,
              "Cases on emulated cards to run at a time (default 1)", 1, 4096);
   add_torch(*command, world);
@@ -106,13 +103,11 @@ void note_absent(World& world, const std::vector<std::string>& traces) {
 }  // namespace
 
 Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand("merge", "Merge runs that were measured separately");
-  command->footer(kMergeFooter);
+  auto* command =
+      subcommand(app, "merge", "Merge runs that were measured separately", kMergeFooter);
   const auto arguments = std::make_shared<MergeArguments>();
-  command->add_option("runs", arguments->runs, "Folders of the runs")->required()->type_name("RUN");
-  command->add_option("-o,--out", arguments->out, "Folder of the merged run")
-      ->required()
-      ->type_name("DIR");
+  add_value(*command, "runs", arguments->runs, "Folders of the runs", "RUN")->required();
+  add_value(*command, "-o,--out", arguments->out, "Folder of the merged run", "DIR")->required();
   return [&world, arguments, &typed] {
     const launch::InterruptScope interrupts;
     const launch::RunFolder out(arguments->out);

@@ -13,6 +13,7 @@
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/printable.h"
+#include "cli/option_values.h"
 #include "cli/rows.h"
 #include "cli/terminal.h"
 #include "launch/interrupt.h"
@@ -207,11 +208,10 @@ const planning::Worker& chosen_or_compiled(World& world, const std::string& quic
 }  // namespace
 
 CLI::Option* add_torch(CLI::App& command, World& world) {
-  return command
-      .add_option(kTorchOption, world.torch,
-                  "PyTorch version to run with, from `peakbench workers`: 2.15, 2.15.0+cu132 "
-                  "(default: $PEAKBENCH_TORCH, else the environment's)")
-      ->type_name("VERSION");
+  return add_value(command, kTorchOption, world.torch,
+                   "PyTorch version to run with, from `peakbench workers`: 2.15, 2.15.0+cu132 "
+                   "(default: $PEAKBENCH_TORCH, else the environment's)",
+                   "VERSION");
 }
 
 launch::Wish wish_of(const World& world) {

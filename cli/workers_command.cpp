@@ -14,10 +14,10 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/commands.h"
+#include "cli/option_values.h"
 #include "cli/worker.h"
 #include "launch/machine.h"
 #include "launch/worker_folder.h"
-#include "reports/render/format.h"
 
 namespace peakbench::cli {
 namespace {
@@ -167,9 +167,8 @@ int remove(World& world, const std::string& version) {
 }  // namespace
 
 Command add_workers(CLI::App& app, World& world) {
-  auto* command =
-      app.add_subcommand("workers", "List, build or remove workers, one per PyTorch version");
-  command->footer(kWorkersFooter);
+  auto* command = subcommand(
+      app, "workers", "List, build or remove workers, one per PyTorch version", kWorkersFooter);
   command->require_subcommand(0, 1);
   const auto json = std::make_shared<bool>(false);
   const auto version = std::make_shared<std::string>();
@@ -177,15 +176,12 @@ Command add_workers(CLI::App& app, World& world) {
   auto* list =
       command->add_subcommand("list", "List the workers, their PyTorch, and which one is chosen");
   auto* make = command->add_subcommand("build", "Compile a worker for the environment's PyTorch");
-  make->add_option("--torch-dir", *torch_folder,
-                   "Folder `torch` of the PyTorch to build for (default: the environment's)")
-      ->type_name("DIR");
+  add_value(*make, "--torch-dir", *torch_folder,
+            "Folder `torch` of the PyTorch to build for (default: the environment's)", "DIR");
   auto* take_out = command->add_subcommand("remove", "Delete a worker that `workers build` made");
-  take_out
-      ->add_option("version", *version,
-                   "PyTorch version of the worker, or its start: 2.8.0+cu128, 2.8")
-      ->required()
-      ->type_name("VERSION");
+  add_value(*take_out, "version", *version,
+            "PyTorch version of the worker, or its start: 2.8.0+cu128, 2.8", "VERSION")
+      ->required();
   // `workers` alone is `workers list`.
   for (auto* one : {command, list}) {
     auto* as_json = one->add_flag("--json", *json, "Print JSON");
