@@ -181,16 +181,10 @@ void AtomicFile::take_name() {
 }
 
 void remove_unfinished(const std::string& folder, const std::vector<std::string>& names) {
-  std::error_code error;
-  std::vector<std::string> left;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const auto file = entry->path().filename().string();
+  for (const auto& file : names_in(folder))
     if (std::ranges::any_of(names,
                             [&](const std::string& name) { return is_temporary_of(file, name); }))
-      left.push_back(entry->path().string());
-  }
-  for (const auto& path : left) remove_if_nobodys(path);
+      remove_if_nobodys((fs::path(folder) / file).string());
 }
 
 FileLock::FileLock(std::string path, const std::function<void()>& on_wait,

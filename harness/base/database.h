@@ -6,51 +6,19 @@
 #include <stdexcept>
 #include <string>
 
-// Limits on reading a file of any origin, in proportion to its size: a page that is its own child,
-// or a wrong length, make a small file endless. Files written by Peakbench need a small part of the
-// limits.
-
 struct sqlite3;
+struct sqlite3_stmt;
 
 namespace peakbench::sqlite {
 
-class Budget {
- public:
-  // Of the connection `handle` to the file `path`; `handle` must not outlive it.
-  Budget(sqlite3* handle, std::string path);
-  Budget(const Budget&) = delete;
-  Budget& operator=(const Budget&) = delete;
-
-  void renew();  // for a further piece of work; the file may have grown
-
-  // Throw DatabaseError if there is more than the file's size allows.
-  void take_row(std::uint64_t rows_so_far) const;
-  void take_bytes(std::uint64_t count);  // of texts and blobs
-
-  bool is_spent() const { return operations_ == 0; }
-
- private:
-  static int on_progress(void* self);
-
-  std::string path_;
-  std::uint64_t operations_ = 0;  // of SQLite's virtual machine, in thousands
-  std::uint64_t rows_ = 0;        // a statement
-  std::uint64_t bytes_ = 0;
-};
-
-}  // namespace peakbench::sqlite
+class Budget;
 
 // SQLite with two small owning classes. Traces and histories are stored in it.
 //
 // A file may have any origin. Opening accepts only regular files (look_at() describes others). It
 // runs no code of the file (views, triggers, functions in its schema), maps no memory, and does no
-// more work than a file of its size needs (base/database.h). Every column is read as its declared
+// more work than a file of its size needs (database.cpp). Every column is read as its declared
 // type.
-
-struct sqlite3;
-struct sqlite3_stmt;
-
-namespace peakbench::sqlite {
 
 // SQLite's error; the callers add the path and what to do.
 struct DatabaseError : std::runtime_error {
@@ -61,8 +29,6 @@ struct DatabaseError : std::runtime_error {
   bool is_too_long() const;  // a text, a blob or a row
   int code, system;
 };
-
-class Budget;
 
 class Database {
  public:

@@ -37,6 +37,15 @@ bool is_there(const std::string& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  return names;
+}
+
 std::string why_hidden(const std::string& path) {
   std::error_code error;
   return std::filesystem::status(path, error).type() == std::filesystem::file_type::none

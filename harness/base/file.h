@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace peakbench::files {
 
@@ -22,6 +23,9 @@ nlohmann::json read_json_file(const std::string& path);
 // False too where that cannot be found out (no permission, too long a name); neither throws.
 bool is_folder(const std::string& path);
 bool is_there(const std::string& path);  // a link without its target does
+
+// Of what is in it, in no order; none, or not all, where that cannot be read.
+std::vector<std::string> names_in(const std::string& folder);
 
 // Why it is unknown whether something exists: mostly a folder above that may not be entered. Empty
 // if it is known.

@@ -16,6 +16,7 @@
 
 #include "base/atomic_file.h"
 #include "base/errors.h"
+#include "base/file.h"
 
 namespace peakbench::files {
 namespace {
@@ -157,18 +158,12 @@ int lock_of_abandoned(const fs::path& folder) {
 }
 
 void remove_abandoned(const fs::path& parent, const std::string& prefix) {
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (auto entry = fs::directory_iterator(parent, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const auto name = entry->path().filename().string();
-    if (name.starts_with(prefix) && name.size() == prefix.size() + kRandom.size())
-      found.push_back(entry->path());
-  }
-  for (const auto& folder : found) {
-    const int lock = lock_of_abandoned(folder);
+  for (const auto& name : names_in(parent.string())) {
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + kRandom.size()) continue;
+    const int lock = lock_of_abandoned(parent / name);
     if (lock < 0) continue;
-    fs::remove_all(folder, error);
+    std::error_code ignored;
+    fs::remove_all(parent / name, ignored);
     close(lock);
   }
 }

@@ -13,8 +13,6 @@ namespace peakbench::files {
 
 // The only opener of regular files of other origin. It never waits.
 
-class Folder;
-
 // A file open for reading. Pipes, terminals and other devices are not opened, so it neither waits
 // for them nor reads from them. Then is_open() is false, as for missing or unreadable files; the
 // caller reports why.
