@@ -26,22 +26,12 @@ void add_slurm_options(CLI::App& command, SlurmArguments& arguments) {
     option->group(kGroup)->each(
         [at = &arguments.only_slurm, name](const std::string&) { *at = name; });
   };
-  const auto text = [&](const std::string& name, std::string& value, const std::string& words) {
-    note(add_value(command, name, value, words, "TEXT"), name);
-  };
   const auto number = [&](const std::string& name, std::int64_t& value, const std::string& words,
                           std::int64_t most) {
     note(add_number(command, name, value, words, 1, most), name);
   };
-  text("--partition", slurm.partition, "Partition, for sbatch");
-  text("--account", slurm.account, "Account, for sbatch");
-  text("--time", slurm.time,
-       "Time limit of a task: minutes, hours:minutes:seconds, days-hours, ...");
-  text("--gres", slurm.gres, "Generic resources of a task: gpu:1, gpu:a100:1, ...");
-  text("--gpus-per-node", slurm.gpus_per_node, "GPUs per node, for sbatch");
-  text("--qos", slurm.qos, "Quality of service, for sbatch");
-  text("--constraint", slurm.constraint, "Required node features, for sbatch");
-  text("--mem", slurm.memory, "Memory of a task: 16G, ...");
+  for (const auto& [option, value, words] : cluster::kSlurmTexts)
+    note(add_value(command, option, slurm.*value, words, "TEXT"), option);
   number("--cpus-per-task", slurm.cpus_per_task,
          "Processors of a task, and its cases on emulated cards at a time (default 1)", kMostCpus);
   number("--at-once", slurm.at_once, "Tasks to run at a time (default: as many as Slurm allows)",
@@ -50,7 +40,9 @@ void add_slurm_options(CLI::App& command, SlurmArguments& arguments) {
          "Maximum cases on emulated cards in a task (default 32); timed cases of one table are "
          "always one task",
          kMostTasks);
-  text("--prefix", slurm.prefix, "Command prefix in each task: \"apptainer exec --nv image.sif\"");
+  note(add_value(command, "--prefix", slurm.prefix,
+                 "Command prefix in each task: \"apptainer exec --nv image.sif\"", "TEXT"),
+       "--prefix");
   number("--shared-delay", arguments.shared_delay_s,
          "Time until files of other machines are visible here, in seconds (default 60)",
          kMostDelay_s);

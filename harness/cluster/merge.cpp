@@ -14,6 +14,7 @@
 #include "base/errors.h"
 #include "base/folder.h"
 #include "base/regular_file.h"
+#include "launch/incoming.h"
 #include "records/run_facts.h"
 #include "records/run_files.h"
 
@@ -119,18 +120,16 @@ using records::RunFact;
 }
 
 void check_settings(const PartialRun& a, const PartialRun& b) {
-  for (const auto& name : names_where(FactOf::kSettings, &RunFact::is_merged)) {
-    const auto one = a.run.settings.value(name, json()), other = b.run.settings.value(name, json());
+  const auto compare = [&](const std::string& name, const json& one, const json& other) {
     if (one != other)
       refuse(a, b,
              fmt::format("{} is {} in one and {} in the other", name, one.dump(), other.dump()));
-  }
-  const auto &one = a.run.environment, &other = b.run.environment;
+  };
+  for (const auto& name : names_where(FactOf::kSettings, &RunFact::is_merged))
+    compare(name, a.run.settings.value(name, json()), b.run.settings.value(name, json()));
   for (const auto& name : names_where(FactOf::kEnvironment, &RunFact::is_merged))
-    if (one.contains(name) && other.value(name, json()) != one.at(name))
-      refuse(a, b,
-             fmt::format("{} is {} in one and {} in the other", name, one.at(name).dump(),
-                         other.value(name, json()).dump()));
+    if (a.run.environment.contains(name))
+      compare(name, a.run.environment.at(name), b.run.environment.value(name, json()));
   if (a.run.reference != b.run.reference)
     refuse(a, b,
            fmt::format("the reference is {} in one and {} in the other", a.run.reference,
@@ -233,10 +232,8 @@ class Merging {
           pending.count(one.spec.id) == 0 && one.status != records::Status::kHostFailure;
       add(one.spec.id, {&part, &one, over});
     }
-    std::set<std::string> known;
-    for (const auto& one : part.run.cases) known.insert(one.spec.id);
     for (const auto& id : part.run.pending)
-      if (known.count(id) == 0) add(id, {&part, nullptr, false});
+      if (records::find_case(part.run, id) == nullptr) add(id, {&part, nullptr, false});
   }
 
   void add(const std::string& id, const Found& found) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -18,38 +19,6 @@
 
 namespace peakbench::cluster {
 namespace {
-
-struct Word {
-  std::string_view word;
-  TaskState state;
-};
-// squeue's and sacct's long words; CF, CG and such are never asked for.
-constexpr std::array kWords{Word{"PENDING", TaskState::kWaiting},
-                            Word{"CONFIGURING", TaskState::kWaiting},
-                            Word{"REQUEUED", TaskState::kWaiting},
-                            Word{"REQUEUE_FED", TaskState::kWaiting},
-                            Word{"REQUEUE_HOLD", TaskState::kWaiting},
-                            Word{"RESV_DEL_HOLD", TaskState::kWaiting},
-                            Word{"SPECIAL_EXIT", TaskState::kWaiting},
-                            Word{"RUNNING", TaskState::kRunning},
-                            Word{"COMPLETING", TaskState::kRunning},
-                            Word{"RESIZING", TaskState::kRunning},
-                            Word{"SIGNALING", TaskState::kRunning},
-                            Word{"STAGE_OUT", TaskState::kRunning},
-                            Word{"STOPPED", TaskState::kRunning},
-                            Word{"SUSPENDED", TaskState::kRunning},
-                            Word{"COMPLETED", TaskState::kDone},
-                            Word{"FAILED", TaskState::kFailed},
-                            Word{"LAUNCH_FAILED", TaskState::kFailed},
-                            Word{"RECONFIG_FAIL", TaskState::kFailed},
-                            Word{"TIMEOUT", TaskState::kTimeLimit},
-                            Word{"DEADLINE", TaskState::kTimeLimit},
-                            Word{"OUT_OF_MEMORY", TaskState::kOutOfMemory},
-                            Word{"CANCELLED", TaskState::kCancelled},
-                            Word{"NODE_FAIL", TaskState::kLost},
-                            Word{"BOOT_FAIL", TaskState::kLost},
-                            Word{"PREEMPTED", TaskState::kLost},
-                            Word{"REVOKED", TaskState::kLost}};
 
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -90,13 +59,23 @@ std::optional<Row> row_from(const std::string& line) {
              second < line.size() ? trimmed(line.substr(second + 1)) : ""};
 }
 
-// The state that a word of Slurm's means: RUNNING, "CANCELLED by 1000". A word that is not known
-// means kRunning: nothing is concluded from it.
+// The state that a long word of squeue's or sacct's means: "CANCELLED by 1000"; CF, CG and such are
+// never asked for. RUNNING and what belongs to it (COMPLETING, STAGE_OUT, SUSPENDED) is kRunning,
+// and so is a word that is not known: nothing is concluded from it.
 TaskState state_from(const std::string& word) {
-  const auto first = word.substr(0, word.find_first_of(" +"));
-  const auto* const found =
-      std::ranges::find_if(kWords, [&](const Word& one) { return one.word == first; });
-  return found == kWords.end() ? TaskState::kRunning : found->state;
+  const auto is = [first = word.substr(0, word.find_first_of(" +"))](const auto&... words) {
+    return ((first == words) || ...);
+  };
+  if (is("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
+         "SPECIAL_EXIT"))
+    return TaskState::kWaiting;
+  if (is("COMPLETED")) return TaskState::kDone;
+  if (is("FAILED", "LAUNCH_FAILED", "RECONFIG_FAIL")) return TaskState::kFailed;
+  if (is("TIMEOUT", "DEADLINE")) return TaskState::kTimeLimit;
+  if (is("OUT_OF_MEMORY")) return TaskState::kOutOfMemory;
+  if (is("CANCELLED")) return TaskState::kCancelled;
+  if (is("NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED")) return TaskState::kLost;
+  return TaskState::kRunning;
 }
 
 // A reason to wait, as squeue gives it, that no waiting ends: a partition, an account or a limit
@@ -227,17 +206,13 @@ const std::vector<std::string> kOthersOrders{"SBATCH_", "SQUEUE_", "SACCT_", "SL
 // The controller of a large machine takes its time.
 constexpr auto kPatience = std::chrono::seconds(60);
 
-// An order to Slurm: once given, its answer is waited for.
-CommandSaid ordered(std::vector<std::string> arguments) {
-  return process::ask_command(
-      {.arguments = std::move(arguments), .patience = kPatience, .without = kOthersOrders});
-}
-
-CommandSaid asked(std::vector<std::string> arguments) {
+// `cancelled`: of a question. An order that was given is waited for.
+CommandSaid asked(std::vector<std::string> arguments,
+                  const std::function<bool()>& cancelled = launch::interrupted) {
   return process::ask_command({.arguments = std::move(arguments),
                                .patience = kPatience,
                                .without = kOthersOrders,
-                               .cancelled = launch::interrupted});
+                               .cancelled = cancelled});
 }
 
 // Of a program that failed: its words without its own name before each line.
@@ -267,7 +242,7 @@ Slurm::Slurm() {
 }
 
 std::string Slurm::submit(const std::string& script_path) {
-  const auto said = ordered({"sbatch", "--parsable", script_path});
+  const auto said = asked({"sbatch", "--parsable", script_path}, {});
   if (!said.ok())
     throw ConfigError(fmt::format("sbatch refused the job: {}. The script is {}.",
                                   words_of(said, "sbatch"), script_path));
@@ -317,7 +292,7 @@ std::optional<int> Slurm::restarts(const std::string& job, std::size_t task) {
 }
 
 std::string Slurm::cancel(const std::string& job) {
-  const auto said = ordered({"scancel", job});
+  const auto said = asked({"scancel", job}, {});
   return said.ok() ? "" : words_of(said, "scancel");
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <utility>
 
 #include "base/atomic_file.h"
 #include "base/errors.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/printable.h"
 #include "cluster/attempt.h"
 #include "cluster/slurm.h"
@@ -44,26 +44,22 @@ bool has_warning(const SlurmOptions& options) {
 }
 
 bool is_unlimited(const std::string& text) {
-  std::string word;
-  for (const unsigned char c : text) word += static_cast<char>(std::tolower(c));
+  const auto word = lower(text);
   return word == "unlimited" || word == "infinite" || word == "-1";
 }
 
 // "8 cases in 3 tasks", and a line for each row of tasks with the same number of them.
 std::string cases_text(const std::vector<std::size_t>& cases) {
-  const auto count = [](std::size_t n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  };
-  auto text = fmt::format(
-      "# {} in {}:\n", count(std::accumulate(cases.begin(), cases.end(), std::size_t{0}), "case"),
-      count(cases.size(), "task"));
+  const auto all = std::accumulate(cases.begin(), cases.end(), std::size_t{0});
+  auto text =
+      fmt::format("# {} in {}:\n", count_text(all, "case"), count_text(cases.size(), "task"));
   for (std::size_t from = 0, to = 0; from < cases.size(); from = to) {
     while (to < cases.size() && cases[to] == cases[from]) ++to;
     const bool one = to - from == 1;
     text +=
         fmt::format("#   {}: {}{}\n",
                     one ? fmt::format("task {}", from) : fmt::format("tasks {}-{}", from, to - 1),
-                    count(cases[from], "case"), one ? "" : " each");
+                    count_text(cases[from], "case"), one ? "" : " each");
   }
   return text;
 }
@@ -93,14 +89,7 @@ void check_options(const SlurmOptions& options) {
         "--time {}: expected minutes, minutes:seconds, hours:minutes:seconds, days-hours, "
         "days-hours:minutes, days-hours:minutes:seconds or UNLIMITED, as sbatch takes them",
         printable(options.time)));
-  for (const auto& [option, text] : {std::pair("--partition", &options.partition),
-                                     {"--account", &options.account},
-                                     {"--gres", &options.gres},
-                                     {"--gpus-per-node", &options.gpus_per_node},
-                                     {"--qos", &options.qos},
-                                     {"--constraint", &options.constraint},
-                                     {"--mem", &options.memory}})
-    check_text(option, *text);
+  for (const auto& one : kSlurmTexts) check_text(one.option, options.*one.value);
   if (options.prefix.find('\n') != std::string::npos)
     throw ConfigError("--prefix holds a line break");
 }
@@ -112,24 +101,17 @@ std::string script_text(const SlurmOptions& options, const ScriptPlace& place) {
                                   printable(place.submission)));
   std::string text = "#!/bin/bash\n";
   const auto say = [&](const std::string& option, const std::string& value) {
-    if (!value.empty()) text += fmt::format("#SBATCH --{}=\"{}\"\n", option, value);
+    if (!value.empty()) text += fmt::format("#SBATCH {}=\"{}\"\n", option, value);
   };
-  say("job-name", "peakbench");
-  say("array", fmt::format("0-{}{}", place.cases.size() - 1,
-                           options.at_once > 0 ? fmt::format("%{}", options.at_once) : ""));
-  say("ntasks", "1");
-  say("cpus-per-task", std::to_string(options.cpus_per_task));
-  say("partition", options.partition);
-  say("account", options.account);
-  say("time", options.time);
-  say("gres", options.gres);
-  say("gpus-per-node", options.gpus_per_node);
-  say("qos", options.qos);
-  say("constraint", options.constraint);
-  say("mem", options.memory);
-  say("output", place.logs + "/%a.txt");
+  say("--job-name", "peakbench");
+  say("--array", fmt::format("0-{}{}", place.cases.size() - 1,
+                             options.at_once > 0 ? fmt::format("%{}", options.at_once) : ""));
+  say("--ntasks", "1");
+  say("--cpus-per-task", std::to_string(options.cpus_per_task));
+  for (const auto& one : kSlurmTexts) say(one.option, options.*one.value);
+  say("--output", place.logs + "/%a.txt");
   text += "#SBATCH --open-mode=append\n#SBATCH --requeue\n";
-  if (has_warning(options)) say("signal", fmt::format("B:USR2@{}", kWarning_s));
+  if (has_warning(options)) say("--signal", fmt::format("B:USR2@{}", kWarning_s));
   text += cases_text(place.cases);
   // One process a task, which starts the ranks of its cases. Ranks on several machines would begin
   // here, with srun.
@@ -188,6 +170,10 @@ std::vector<Cases> deal(const planning::Plan& plan, const launch::CaseStates& st
 }
 
 bool is_stopped(const Task& task) { return !task.stopped_by.empty() && task.attempt >= task.begun; }
+
+std::string count_text(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 std::string name_of(const Submission& submission, const Task& task) {
   return fmt::format("task {} of job {}", task.number, submission.job);

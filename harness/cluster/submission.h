@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,23 @@ struct SlurmOptions {
   std::int64_t at_once = 0;  // maximum number of tasks at a time; 0: no limit
   std::string prefix;        // words before the program: a container's
 };
+
+// A text among them: an option of `peakbench run` and of sbatch, and what it is for.
+struct SlurmText {
+  const char* option;
+  std::string SlurmOptions::*value;
+  const char* words;
+};
+inline constexpr std::array kSlurmTexts{
+    SlurmText{"--partition", &SlurmOptions::partition, "Partition, for sbatch"},
+    SlurmText{"--account", &SlurmOptions::account, "Account, for sbatch"},
+    SlurmText{"--time", &SlurmOptions::time,
+              "Time limit of a task: minutes, hours:minutes:seconds, days-hours, ..."},
+    SlurmText{"--gres", &SlurmOptions::gres, "Generic resources of a task: gpu:1, gpu:a100:1, ..."},
+    SlurmText{"--gpus-per-node", &SlurmOptions::gpus_per_node, "GPUs per node, for sbatch"},
+    SlurmText{"--qos", &SlurmOptions::qos, "Quality of service, for sbatch"},
+    SlurmText{"--constraint", &SlurmOptions::constraint, "Required node features, for sbatch"},
+    SlurmText{"--mem", &SlurmOptions::memory, "Memory of a task: 16G, ..."}};
 
 // Seconds of a time as sbatch takes it: minutes, minutes:seconds, hours:minutes:seconds,
 // days-[hours[:minutes[:seconds]]]. 0: no limit, which Slurm has for 0, -1, UNLIMITED and INFINITE,
@@ -90,6 +108,9 @@ struct Submission {
 
 // Whether the last attempt that is known of says that a signal ended it.
 bool is_stopped(const Task& task);
+
+// "1 task", "2 tasks".
+std::string count_text(std::size_t count, const std::string& what);
 
 // "task 3 of job 17".
 std::string name_of(const Submission& submission, const Task& task);

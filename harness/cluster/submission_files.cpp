@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "base/atomic_file.h"
 #include "base/errors.h"
 #include "base/fields.h"
 #include "base/file.h"
@@ -55,22 +55,6 @@ std::vector<int> sorted_numbers(const std::vector<std::string>& names) {
   return numbers;
 }
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  return names;
-}
-
-// Quick ones: a machine that falls over loses them, and the case is measured again.
-void write_quickly(const std::string& path, const json& content) {
-  files::AtomicFile file(path);
-  file.write(json_text(content));
-  file.finish(false);
-}
-
 // Nullopt where there is none, or none that is whole: a file that another machine is just
 // replacing.
 std::optional<json> read_if_there(const std::string& path) {
@@ -82,22 +66,12 @@ std::optional<json> read_if_there(const std::string& path) {
   }
 }
 
-std::string text_of(TaskEnd::How how) {
-  switch (how) {
-    case TaskEnd::How::kDone:
-      return "done";
-    case TaskEnd::How::kStopped:
-      return "stopped";
-    case TaskEnd::How::kRefused:
-      return "refused";
-  }
-  return "";
-}
+constexpr std::array kHows{"done", "stopped", "refused"};  // by TaskEnd::How
 
 TaskEnd::How how_from(const Fields& fields) {
   const auto text = fields.get<std::string>("how");
-  for (const auto how : {TaskEnd::How::kDone, TaskEnd::How::kStopped, TaskEnd::How::kRefused})
-    if (text_of(how) == text) return how;
+  for (std::size_t i = 0; i < kHows.size(); ++i)
+    if (kHows[i] == text) return static_cast<TaskEnd::How>(i);
   throw FieldError(fields.pointer("how"), "expected done, stopped or refused, got " + text);
 }
 
@@ -198,13 +172,14 @@ std::vector<int> submissions_in(const std::string& run_folder) {
 }
 
 std::vector<int> attempts_in(const SubmissionFiles& files, std::size_t task) {
-  return sorted_numbers(names_in(files.task_folder(task)));
+  return sorted_numbers(files::names_in(files.task_folder(task)));
 }
 
 void write_at_work(const std::string& path, const AtWork& at_work) {
   json cases = json::array();
   for (const auto& one : at_work.cases) cases.push_back({{"id", one.id}, {"before", one.before}});
-  write_quickly(path, {{"cases", cases}});
+  // Not durable: a machine that falls over loses it, and the case is measured again.
+  files::write_file_atomically(path, json_text(json{{"cases", cases}}), false);
 }
 
 std::optional<AtWork> read_at_work(const std::string& path) {
@@ -214,9 +189,9 @@ std::optional<AtWork> read_at_work(const std::string& path) {
 }
 
 void write_task_end(const std::string& path, const TaskEnd& end) {
-  nlohmann::ordered_json content{{"task", end.task},        {"attempt", end.attempt},
-                                 {"how", text_of(end.how)}, {"why", end.why},
-                                 {"node", end.node},        {"run", nullptr}};
+  const auto* how = kHows.at(static_cast<std::size_t>(end.how));
+  nlohmann::ordered_json content{{"task", end.task}, {"attempt", end.attempt}, {"how", how},
+                                 {"why", end.why},   {"node", end.node},       {"run", nullptr}};
   if (end.run) content["run"] = records::to_json(*end.run);
   files::write_json_file(path, content);
 }
@@ -229,7 +204,7 @@ std::optional<TaskEnd> read_task_end(const std::string& path) {
 
 std::vector<EndName> ends_in(const SubmissionFiles& files) {
   std::vector<EndName> ends;
-  for (const auto& name : names_in(files.ends()))
+  for (const auto& name : files::names_in(files.ends()))
     if (const auto end = end_from_name(name))
       ends.push_back({end->first, end->second, files.ends() + "/" + name});
   return ends;
@@ -265,7 +240,6 @@ std::string read_job(const SubmissionFiles& files) {
 
 namespace {
 
-namespace fs = std::filesystem;
 using files::Folder;
 
 // Every file of a run's submissions, and every folder, after what is in it.

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/errors.h"
 #include "base/fields.h"
 #include "base/file.h"
@@ -187,9 +186,8 @@ void write_order(const std::string& path, const TaskOrder& order) {
   content["cases"] = ordered_json::array();
   for (const auto& planned : order.plan.cases) content["cases"].push_back(to_json(planned));
   content["known"] = records::to_json(order.known);
-  files::AtomicFile file(path);
-  file.write(json_text(content));
-  file.finish(false);  // the job is not submitted after a crash
+  // Not durable: the job is not submitted after a crash.
+  files::write_file_atomically(path, json_text(content), false);
 }
 
 TaskOrder read_order(const std::string& path) {

@@ -202,8 +202,4 @@ void StateWatch::ask_for_restarts(const Submission& submission, Task& task) {
     task.begun = std::max(task.begun, *restarts);
 }
 
-std::string count_text(std::size_t count, const std::string& what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 }  // namespace peakbench::cluster

@@ -105,7 +105,4 @@ class StateWatch {
   bool answered_ = true;
 };
 
-// "1 task", "2 tasks".
-std::string count_text(std::size_t count, const std::string& what);
-
 }  // namespace peakbench::cluster

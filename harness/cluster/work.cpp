@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <csignal>
 #include <list>
+#include <optional>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/printable.h"
+#include "cluster/submission_files.h"
 #include "cluster/task_order.h"
 #include "launch/interrupt.h"
 #include "launch/outcome.h"
+#include "launch/run_folder.h"
 #include "launch/session.h"
 
 namespace peakbench::cluster {
@@ -38,46 +42,61 @@ std::string taken(std::optional<launch::RunFolder>& folder, const std::string& p
   }
 }
 
-}  // namespace
-
-AttemptFolder::AttemptFolder(const SubmissionFiles& files, std::size_t task, int attempt)
-    : files_(files), task_(task), attempt_(attempt) {
-  files::make_folder(files_.attempt_folder(task_, attempt_));
-}
-
-bool AttemptFolder::is_last() const {
-  const auto attempts = attempts_in(files_, task_);
-  return attempts.empty() || attempts.back() <= attempt_;
-}
-
-const launch::RunFolder& AttemptFolder::take(std::chrono::milliseconds patience) {
-  const auto until = Clock::now() + patience;
-  const auto why = taken(folder_, files_.attempt_folder(task_, attempt_), until);
-  // Not refused: another attempt may do better.
-  if (!folder_) throw HostError(why);
-  for (const auto earlier : attempts_in(files_, task_)) {
-    if (earlier >= attempt_) break;
-    std::optional<launch::RunFolder> given_back;
-    taken(given_back, files_.attempt_folder(task_, earlier), until);
+// The folder of one attempt at a task, and the attempts next to it. A scheduler begins a task again
+// when it has given up its machine. That machine may be dead, and its lock on a network file system
+// may never be released; or it only lost the scheduler, and still works.
+class AttemptFolder {
+ public:
+  // Makes it, which tells earlier attempts to end. Throws HostError where it cannot be made.
+  // `files` must outlive it.
+  AttemptFolder(const SubmissionFiles& files, std::size_t task, int attempt)
+      : files_(files), task_(task), attempt_(attempt) {
+    files::make_folder(files_.attempt_folder(task_, attempt_));
   }
-  return *folder_;
-}
 
-std::optional<records::Run> AttemptFolder::newest_run() const {
-  auto attempts = attempts_in(files_, task_);
-  for (; !attempts.empty(); attempts.pop_back()) {
-    const auto folder = files_.attempt_folder(task_, attempts.back());
-    if (attempts.back() > attempt_ || !files::is_there(folder + "/run.json")) continue;
-    try {
-      return records::read_run(folder);
-    } catch (const RunFileError&) {
-      // Of a machine that is lost: half there. Its cases are measured again.
+  // Whether no later attempt has begun: else this one is to end.
+  bool is_last() const {
+    const auto attempts = attempts_in(files_, task_);
+    return attempts.empty() || attempts.back() <= attempt_;
+  }
+
+  // Takes the folder, and waits until those before this one have given theirs back: `patience` at
+  // most, as one that is dead never does. Less at a Ctrl-C. Throws HostError where a process of the
+  // same attempt holds it.
+  const launch::RunFolder& take(std::chrono::milliseconds patience) {
+    const auto until = Clock::now() + patience;
+    const auto why = taken(folder_, files_.attempt_folder(task_, attempt_), until);
+    // Not refused: another attempt may do better.
+    if (!folder_) throw HostError(why);
+    for (const auto earlier : attempts_in(files_, task_)) {
+      if (earlier >= attempt_) break;
+      std::optional<launch::RunFolder> given_back;
+      taken(given_back, files_.attempt_folder(task_, earlier), until);
     }
+    return *folder_;
   }
-  return std::nullopt;
-}
 
-namespace {
+  // Of this attempt or the last one before it that has one: what is gone on with.
+  std::optional<records::Run> newest_run() const {
+    auto attempts = attempts_in(files_, task_);
+    for (; !attempts.empty(); attempts.pop_back()) {
+      const auto folder = files_.attempt_folder(task_, attempts.back());
+      if (attempts.back() > attempt_ || !files::is_there(folder + "/run.json")) continue;
+      try {
+        return records::read_run(folder);
+      } catch (const RunFileError&) {
+        // Of a machine that is lost: half there. Its cases are measured again.
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const SubmissionFiles& files_;
+  std::size_t task_;
+  int attempt_;
+  std::optional<launch::RunFolder> folder_;
+};
 
 // Tells the log and the submission which cases are at work.
 class Teller : public launch::RunListener {
@@ -133,8 +152,6 @@ class Teller : public launch::RunListener {
     launch::interrupt_as(SIGTERM);
   }
 
-  using Clock = std::chrono::steady_clock;
-
   std::ostream& log_;
   std::string path_;
   const AttemptFolder& folder_;
@@ -176,13 +193,9 @@ void prepare(const AttemptFolder& attempt, const launch::RunFolder& folder,
   records::write_run(run, folder.path());
 }
 
-struct Measured {
-  records::Run run;
-  bool is_over = false;  // see Teller
-};
-
-Measured measure(const WorkOptions& options, const SubmissionFiles& files, const Hands& hands,
-                 std::ostream& log) {
+// The run, and whether it is over as Teller says.
+std::pair<records::Run, bool> measure(const WorkOptions& options, const SubmissionFiles& files,
+                                      const Hands& hands, std::ostream& log) {
   auto order = read_order(files.order(options.task));
   const auto worker = std::make_shared<const planning::Worker>(hands.worker());
   for (auto& planned : order.plan.cases) planned.worker = worker;
@@ -200,29 +213,19 @@ Measured measure(const WorkOptions& options, const SubmissionFiles& files, const
   return {std::move(run), teller.is_over()};
 }
 
-TaskEnd end_of(const WorkOptions& options) {
-  TaskEnd end;
-  end.task = options.task;
-  end.attempt = options.attempt;
-  end.node = options.node;
-  return end;
-}
-
 }  // namespace
 
 bool work(const WorkOptions& options, const Hands& hands, std::ostream& log) {
   const SubmissionFiles files(options.submission);
   const auto path = files.end(options.task, options.attempt);
   const launch::InterruptScope interrupts;
-  auto end = end_of(options);
+  TaskEnd end{options.task, options.attempt, TaskEnd::How::kDone, "", options.node, {}};
   log << fmt::format("task {} of {} on {}, attempt {}\n", options.task, files.folder(),
                      options.node, options.attempt + 1)
       << std::flush;
   bool is_over = false;
   try {
-    auto measured = measure(options, files, hands, log);
-    end.run = std::move(measured.run);
-    is_over = measured.is_over;
+    std::tie(end.run, is_over) = measure(options, files, hands, log);
   } catch (const HostError&) {
     throw;  // a full disk: another attempt may do better
   } catch (const ConfigError& error) {

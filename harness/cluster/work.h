@@ -4,45 +4,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <string>
 
-#include "cluster/submission_files.h"
-#include "launch/run_folder.h"
 #include "launch/runner.h"
 #include "planning/worker.h"
-#include "records/run.h"
 
 namespace peakbench::cluster {
-
-// The folder of one attempt at a task, and the attempts next to it. A scheduler begins a task again
-// when it has given up its machine. That machine may be dead, and its lock on a network file system
-// may never be released; or it only lost the scheduler, and still works.
-
-class AttemptFolder {
- public:
-  // Makes it, which tells earlier attempts to end. Throws HostError where it cannot be made.
-  // `files` must outlive it.
-  AttemptFolder(const SubmissionFiles& files, std::size_t task, int attempt);
-
-  // Whether no later attempt has begun: else this one is to end.
-  bool is_last() const;
-
-  // Takes the folder, and waits until those before this one have given theirs back: `patience` at
-  // most, as one that is dead never does. Less at a Ctrl-C. Throws HostError where a process of the
-  // same attempt holds it.
-  const launch::RunFolder& take(std::chrono::milliseconds patience);
-
-  // Of this attempt or the last one before it that has one: what is gone on with.
-  std::optional<records::Run> newest_run() const;
-
- private:
-  const SubmissionFiles& files_;
-  std::size_t task_;
-  int attempt_;
-  std::optional<launch::RunFolder> folder_;
-};
 
 // One task of a submission, on the machine that a scheduler gave it.
 
