@@ -32,11 +32,6 @@ constexpr auto kTimeToEnd = std::chrono::seconds(2);
 constexpr int kSecondsToAnswer = 20;
 constexpr int kServerPollMs = 20;
 
-void close_and_forget(int& descriptor) {
-  if (descriptor >= 0) close(descriptor);
-  descriptor = -1;
-}
-
 // In a session of its own: a Ctrl-C is for us.
 pid_t spawn(const std::vector<std::string>& arguments, const Environment& environment, int socket,
             int output) {
@@ -81,10 +76,7 @@ int moved_up(int descriptor) {
 ForkServer::ForkServer(std::vector<std::string> arguments, Environment environment)
     : arguments_(std::move(arguments)), environment_(std::move(environment)) {}
 
-ForkServer::~ForkServer() {
-  bury();
-  close_and_forget(said_);
-}
+ForkServer::~ForkServer() { bury(); }
 
 pid_t ForkServer::pid() const {
   const std::lock_guard lock(mutex_);
@@ -118,12 +110,11 @@ bool ForkServer::open_server(const std::function<bool()>& cancelled, std::string
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
   const int theirs = moved_up(ends[1]);
-  socket_ = moved_up(ends[0]);
-  close_and_forget(said_);
-  said_ = moved_up(memfd_create("peakbench-server-output", MFD_CLOEXEC));
+  socket_.reset(moved_up(ends[0]));
+  said_.reset(moved_up(memfd_create("peakbench-server-output", MFD_CLOEXEC)));
   const timeval patience{kSecondsToAnswer, 0};
-  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  pid_ = spawn(arguments_, environment_, theirs, said_);
+  setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  pid_ = spawn(arguments_, environment_, theirs, said_.get());
   const int spawn_error = errno;
   close(theirs);
   if (pid_ > 0 && wait_for_hello(cancelled)) return true;
@@ -143,39 +134,38 @@ bool ForkServer::open_server(const std::function<bool()>& cancelled, std::string
 bool ForkServer::wait_for_hello(const std::function<bool()>& cancelled) const {
   const auto deadline = Clock::now() + kTimeToLoad;
   while (!cancelled() && Clock::now() < deadline) {
-    pollfd wanted{socket_, POLLIN, 0};
+    pollfd wanted{socket_.get(), POLLIN, 0};
     if (poll(&wanted, 1, kServerPollMs) <= 0) continue;
-    return receive_text(socket_) == kHello;
+    return receive_text(socket_.get()) == kHello;
   }
   return false;
 }
 
 ForkServer::Answer ForkServer::ask(const ProcessSpec& spec, const SupervisorEnds& ends,
                                    Started& started) {
-  int go[2];
-  if (pipe2(go, O_CLOEXEC) != 0) return Answer::kRefused;
-  Request request{spec, ends, go[0]};
+  Pipe go;
+  if (!go.open()) return Answer::kRefused;
+  Request request{spec, ends, go.read.get()};
   request.spec.arguments.erase(request.spec.arguments.begin());
-  const bool sent = send_request(socket_, request);
-  close(go[0]);
-  const auto reply = sent ? receive_reply(socket_) : std::nullopt;
+  const bool sent = send_request(socket_.get(), request);
+  go.read.reset();
+  const auto reply = sent ? receive_reply(socket_.get()) : std::nullopt;
   if (reply && reply->supervisor > 0) {
     started.supervisor = reply->supervisor;
-    [[maybe_unused]] const auto written = write(go[1], "g", 1);
+    [[maybe_unused]] const auto written = write(go.write.get(), "g", 1);
   } else if (reply) {
     started.problem = fmt::format(
         "the process that workers are forked from must not be forked: {}; each loads its libraries "
         "itself",
         reply->refusal);
   }
-  close(go[1]);
   if (!reply) return Answer::kGone;
   return reply->supervisor > 0 ? Answer::kStarted : Answer::kRefused;
 }
 
 // Its exit status; it ends when its socket does.
 int ForkServer::bury() {
-  close_and_forget(socket_);
+  socket_.reset();
   int status = 0;
   const auto deadline = Clock::now() + kTimeToEnd;
   while (pid_ > 0) {
@@ -194,9 +184,9 @@ std::string ForkServer::how_it_ended(int status) const {
                          : fmt::format("ended with code {}", WEXITSTATUS(status));
   constexpr off_t kLastWords = 300;
   std::array<char, kLastWords> words{};
-  const auto size = lseek(said_, 0, SEEK_END);
+  const auto size = lseek(said_.get(), 0, SEEK_END);
   const auto count =
-      pread(said_, words.data(), words.size(), size > kLastWords ? size - kLastWords : 0);
+      pread(said_.get(), words.data(), words.size(), size > kLastWords ? size - kLastWords : 0);
   std::string_view last(words.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
   while (!last.empty() && last.back() == '\n') last.remove_suffix(1);
   if (!last.empty()) text += fmt::format(" (it said: {})", printable(std::string(last)));

@@ -47,8 +47,8 @@ class ForkServer {
   const Environment environment_;
   mutable std::mutex mutex_;
   pid_t pid_ = -1;
-  int socket_ = -1;
-  int said_ = -1;  // a file in memory: what it printed
+  Fd socket_;
+  Fd said_;  // a file in memory: what it printed
   int deaths_ = 0;
   bool given_up_ = false;
 };

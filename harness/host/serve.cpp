@@ -17,11 +17,15 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/errors.h"
 
 namespace peakbench::process {
 namespace {
+
+using nlohmann::json;
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // a path, a card and some numbers
 constexpr std::size_t kDescriptors = 7;
@@ -84,50 +88,22 @@ std::optional<Message> receive_message(int socket) {
   return received;
 }
 
-// Numbers and texts, one after another.
-class Writer {
- public:
-  void number(std::int64_t value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void text(std::string_view value) {
-    number(static_cast<std::int64_t>(value.size()));
-    bytes_ += value;
-  }
-  const std::string& bytes() const { return bytes_; }
+// A list of values as MessagePack: texts may hold any bytes.
+std::string packed(const json& values) {
+  std::string bytes;
+  json::to_msgpack(values, bytes);
+  return bytes;
+}
 
- private:
-  std::string bytes_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-  std::int64_t number() {
-    std::int64_t value = 0;
-    const auto bytes = take(sizeof value);
-    if (good_) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
+// Nullopt: it is no such list.
+template <class... Values>
+std::optional<std::tuple<Values...>> unpacked(const std::string& bytes) {
+  try {
+    return json::from_msgpack(bytes).get<std::tuple<Values...>>();
+  } catch (const json::exception&) {
+    return std::nullopt;
   }
-  std::string text() {
-    const auto size = number();
-    if (size < 0) good_ = false;
-    return good_ ? std::string(take(static_cast<std::size_t>(size))) : "";
-  }
-  bool good() const { return good_; }
-
- private:
-  std::string_view take(std::size_t size) {
-    good_ = good_ && size <= rest_.size();
-    if (!good_) return {};
-    const auto taken = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return taken;
-  }
-
-  std::string_view rest_;
-  bool good_ = true;
-};
+}
 
 void close_all(const std::vector<int>& descriptors) {
   for (const int descriptor : descriptors) close(descriptor);
@@ -153,63 +129,48 @@ std::optional<std::string> receive_text(int socket) {
 }
 
 bool send_request(int socket, const Request& request) {
-  Writer writer;
-  writer.number(request.spec.timeout.count());
-  writer.number(request.spec.grace.count());
-  writer.number(request.spec.rss_limit_bytes);
-  writer.number(static_cast<std::int64_t>(request.spec.arguments.size()));
-  for (const auto& argument : request.spec.arguments) writer.text(argument);
-  writer.number(static_cast<std::int64_t>(request.spec.environment.size()));
-  for (const auto& [name, value] : request.spec.environment) {
-    writer.text(name);
-    writer.text(value);
-  }
-  if (writer.bytes().size() > kMostBytes) return false;
+  const auto& spec = request.spec;
+  const auto bytes = packed({spec.timeout.count(), spec.grace.count(), spec.rss_limit_bytes,
+                             spec.arguments, spec.environment});
+  if (bytes.size() > kMostBytes) return false;
   auto copy = request;
   std::vector<int> descriptors;
   for (const int* one : descriptors_of(copy)) descriptors.push_back(*one);
-  return send_message(socket, writer.bytes(), descriptors);
+  return send_message(socket, bytes, descriptors);
 }
 
 std::optional<Request> receive_request(int socket) {
   const auto message = receive_message(socket);
   if (!message) return std::nullopt;
-  Reader reader(message->bytes);
-  Request request;
-  request.spec.timeout = std::chrono::milliseconds(reader.number());
-  request.spec.grace = std::chrono::milliseconds(reader.number());
-  request.spec.rss_limit_bytes = reader.number();
-  for (auto count = reader.number(); count > 0 && reader.good(); --count)
-    request.spec.arguments.push_back(reader.text());
-  for (auto count = reader.number(); count > 0 && reader.good(); --count) {
-    auto name = reader.text();
-    request.spec.environment.emplace_back(std::move(name), reader.text());
-  }
-  if (!reader.good() || message->descriptors.size() != kDescriptors) {
+  auto values =
+      unpacked<std::int64_t, std::int64_t, std::int64_t, std::vector<std::string>, Environment>(
+          message->bytes);
+  if (!values || message->descriptors.size() != kDescriptors) {
     close_all(message->descriptors);
     return std::nullopt;
   }
+  Request request;
+  auto& spec = request.spec;
+  std::int64_t timeout_ms = 0, grace_ms = 0;
+  std::tie(timeout_ms, grace_ms, spec.rss_limit_bytes, spec.arguments, spec.environment) =
+      std::move(*values);
+  spec.timeout = std::chrono::milliseconds(timeout_ms);
+  spec.grace = std::chrono::milliseconds(grace_ms);
   const auto places = descriptors_of(request);
   for (std::size_t i = 0; i < kDescriptors; ++i) *places[i] = message->descriptors[i];
   return request;
 }
 
 bool send_reply(int socket, const Reply& reply) {
-  Writer writer;
-  writer.number(reply.supervisor);
-  writer.text(reply.refusal);
-  return send_message(socket, writer.bytes(), {});
+  return send_message(socket, packed({reply.supervisor, reply.refusal}), {});
 }
 
 std::optional<Reply> receive_reply(int socket) {
   const auto text = receive_text(socket);
   if (!text) return std::nullopt;
-  Reader reader(*text);
-  Reply reply;
-  reply.supervisor = static_cast<pid_t>(reader.number());
-  reply.refusal = reader.text();
-  if (!reader.good()) return std::nullopt;
-  return reply;
+  const auto values = unpacked<pid_t, std::string>(*text);
+  if (!values) return std::nullopt;
+  return Reply{std::get<0>(*values), std::get<1>(*values)};
 }
 
 namespace {
