@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
+
+#include "base/nearest.h"
 
 namespace peakbench {
 namespace {
@@ -62,11 +62,6 @@ constexpr std::array<Unit, 10> kUnits{{{"", 1},
                                        {"GB", 1e9},
                                        {"TB", 1e12}}};
 
-bool same_letters(std::string_view a, std::string_view b) {
-  const auto lower = [](unsigned char letter) { return std::tolower(letter); };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 }  // namespace
 
 std::optional<std::int64_t> bytes_from_text(std::string_view text) {
@@ -96,10 +91,10 @@ std::string why_no_memory_size(std::string_view text) {
 }
 
 std::optional<double> bytes_of(double value, std::string_view unit) {
-  if (same_letters(unit, "bytes")) return value;
-  for (const auto& known : kUnits) {
-    if (!known.name.empty() && same_letters(unit, known.name)) return value * known.bytes;
-  }
+  const auto name = lower(unit);
+  if (name == "bytes") return value;
+  for (const auto& known : kUnits)
+    if (!known.name.empty() && name == lower(known.name)) return value * known.bytes;
   return std::nullopt;
 }
 

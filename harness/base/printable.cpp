@@ -48,6 +48,8 @@ bool is_unprintable(char32_t c) {
   return control || direction || no_room || no_character || in(0x2028, 0x2029);
 }
 
+bool continues_sequence(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -100,12 +102,6 @@ std::string escaped_bytes(const std::string& text) {
   }
   return escaped;
 }
-
-namespace {
-
-bool continues_sequence(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
-}  // namespace
 
 std::string bounded(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return std::string(text);

@@ -1,6 +1,5 @@
 #include "host/process_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -16,6 +15,8 @@
 #include <map>
 #include <string>
 #include <thread>
+
+#include "base/file.h"
 
 namespace peakbench::process {
 namespace {
@@ -47,14 +48,11 @@ pid_t parent_of(pid_t pid) {
 
 std::multimap<pid_t, pid_t> children_by_parent() {
   std::multimap<pid_t, pid_t> children;
-  DIR* folder = opendir("/proc");
-  if (folder == nullptr) return children;
-  while (const dirent* entry = readdir(folder)) {
-    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
-    const pid_t pid = std::atoi(entry->d_name);
+  for (const auto& name : files::names_in("/proc")) {
+    if (std::isdigit(static_cast<unsigned char>(name[0])) == 0) continue;
+    const pid_t pid = std::atoi(name.c_str());
     children.emplace(parent_of(pid), pid);
   }
-  closedir(folder);
   return children;
 }
 

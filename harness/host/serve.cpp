@@ -1,6 +1,5 @@
 #include "host/serve.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -21,6 +20,7 @@
 #include <tuple>
 
 #include "base/errors.h"
+#include "base/file.h"
 
 namespace peakbench::process {
 namespace {
@@ -176,17 +176,8 @@ std::optional<Reply> receive_reply(int socket) {
 namespace {
 
 // Threads are not forked, and what they held stays held.
-int threads() {
-  int count = 0;
-  if (DIR* folder = opendir("/proc/self/task")) {
-    while (const dirent* entry = readdir(folder)) count += entry->d_name[0] != '.';
-    closedir(folder);
-  }
-  return count;
-}
-
 std::string objection(const Service& service) {
-  if (const int count = threads(); count != 1)
+  if (const auto count = files::names_in("/proc/self/task").size(); count != 1)
     return fmt::format("it has {} threads, and only the one that forks is forked", count);
   return service.objection();
 }

@@ -1,6 +1,5 @@
 #include "host/supervisor.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/file.h"
 #include "host/process_tree.h"
 #include "host/worker_output.h"
 
@@ -288,14 +288,8 @@ pid_t start_supervisor(const ProcessSpec& spec, const SupervisorEnds& ends, pid_
 }
 
 void close_all_but(const std::vector<int>& descriptors) {
-  std::vector<int> open_now;
-  if (DIR* folder = opendir("/proc/self/fd")) {
-    while (const dirent* entry = readdir(folder))
-      if (entry->d_name[0] != '.') open_now.push_back(std::atoi(entry->d_name));
-    closedir(folder);
-  }
-  for (const int fd : open_now)
-    if (std::ranges::find(descriptors, fd) == descriptors.end()) close(fd);
+  for (const auto& name : files::names_in("/proc/self/fd"))
+    if (const int fd = std::atoi(name.c_str()); std::ranges::count(descriptors, fd) == 0) close(fd);
 }
 
 }  // namespace peakbench::process
