@@ -167,9 +167,7 @@ class CheckCommand {
       throw ConfigError(plugins_ + ": holds no strategy or model to check");
   }
 
-  bool has(Kind kind) const {
-    return std::ranges::any_of(checked_, [&](const Checked& one) { return one.kind == kind; });
-  }
+  bool has(Kind kind) const { return !ids(kind).empty(); }
   std::vector<std::string> ids(Kind kind) const {
     std::vector<std::string> found;
     for (const auto& one : checked_)
@@ -190,9 +188,8 @@ class CheckCommand {
   }
 
   std::vector<std::string> alone() const {
-    std::vector<std::string> stacks{"baseline"};
-    const auto strategies = ids(Kind::kStrategy);
-    stacks.insert(stacks.end(), strategies.begin(), strategies.end());
+    auto stacks = ids(Kind::kStrategy);
+    stacks.insert(stacks.begin(), "baseline");
     return stacks;
   }
 
@@ -259,12 +256,9 @@ class CheckCommand {
     return part;
   }
   Part options() const {
-    const auto of_models = model_variants();
-    const auto of_strategies = variants(Kind::kStrategy);
-    Part part{"options", emulated(), {}, {"baseline"}, steps()};
-    part.strategies.insert(part.strategies.end(), of_strategies.begin(), of_strategies.end());
-    part.models = of_models;
-    if (!of_strategies.empty()) std::ranges::move(models(), std::back_inserter(part.models));
+    Part part{"options", emulated(), model_variants(), variants(Kind::kStrategy), steps()};
+    if (!part.strategies.empty()) std::ranges::move(models(), std::back_inserter(part.models));
+    part.strategies.insert(part.strategies.begin(), "baseline");
     return part;
   }
 

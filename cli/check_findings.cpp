@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/columns.h"
 #include "base/printable.h"
@@ -12,6 +13,10 @@
 
 namespace peakbench::cli {
 namespace {
+
+std::string answer_word(Answer answer) {
+  return std::array{"passed", "failed", "not checked"}.at(static_cast<std::size_t>(answer));
+}
 
 nlohmann::ordered_json json_of(const Finding& finding) {
   return {{"id", finding.id},
@@ -30,18 +35,6 @@ std::string counts(const std::vector<Finding>& findings) {
 }
 
 }  // namespace
-
-std::string answer_word(Answer answer) {
-  switch (answer) {
-    case Answer::kPassed:
-      return "passed";
-    case Answer::kFailed:
-      return "failed";
-    case Answer::kNotChecked:
-      return "not checked";
-  }
-  return "";
-}
 
 bool all_passed(const std::vector<Finding>& findings) {
   return std::ranges::none_of(findings, [](const Finding& finding) {

@@ -11,7 +11,6 @@ namespace peakbench::cli {
 // What `peakbench check` found, and how it is shown. Pure.
 
 enum class Answer { kPassed, kFailed, kNotChecked };
-std::string answer_word(Answer answer);  // passed | failed | not checked
 
 struct Finding {
   std::string id;        // of the entry; of a library that cannot be used, its file

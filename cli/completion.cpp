@@ -31,12 +31,6 @@ std::string long_name(const CLI::Option& option) {
   return names.empty() ? "" : names.front();
 }
 
-const CLI::App* command_named(const CLI::App& app, const std::string& word) {
-  for (const auto* command : app.get_subcommands({}))
-    if (command->get_name() == word) return command;
-  return nullptr;
-}
-
 // What was typed so far: the command that it leads to, and what its last word belongs to.
 struct Typed {
   const CLI::App* command;
@@ -123,6 +117,12 @@ Words candidates(const CLI::App& app, const Words& words, const CompletionValues
 }
 
 }  // namespace
+
+const CLI::App* command_named(const CLI::App& app, const std::string& word) {
+  for (const auto* command : app.get_subcommands({}))
+    if (command->get_name() == word) return command;
+  return nullptr;
+}
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 

@@ -21,6 +21,9 @@ struct CompletionValues {
 std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words,
                                      const CompletionValues& values);
 
+// The command of `app` of this name. nullptr: it has none.
+const CLI::App* command_named(const CLI::App& app, const std::string& word);
+
 // The option of the command that a word names: "--json=took.json", "-q". nullptr: it has none.
 const CLI::Option* option_named(const CLI::App& command, const std::string& word);
 bool takes_value(const CLI::Option& option);

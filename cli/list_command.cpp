@@ -156,11 +156,7 @@ int list_devices(World& world, const ListArguments& arguments) {
   return kDone;
 }
 
-struct ListedKind {
-  const char* name;
-  const char* text;
-};
-constexpr std::array<ListedKind, 3> kKinds{
+constexpr std::array<std::array<const char*, 2>, 3> kKinds{
     {{"models", "what is trained"},
      {"strategies", "how it is trained: what takes less memory or time"},
      {"devices", "where: this machine's, and the emulated cards"}}};

@@ -10,6 +10,7 @@
 #include <functional>
 #include <system_error>
 
+#include "base/file.h"
 #include "cli/progress.h"
 #include "launch/machine.h"
 
@@ -51,10 +52,8 @@ std::string first_free(const std::string& name,
 }  // namespace
 
 std::string folder_for(const std::string& title) {
-  return first_free(dated_name(title), [](const std::string& name) {
-    std::error_code ignored;
-    return !fs::exists(fs::symlink_status(name, ignored));
-  });
+  return first_free(dated_name(title),
+                    [](const std::string& name) { return !files::is_there(name); });
 }
 
 std::string make_folder_for(const std::string& title) {

@@ -40,14 +40,11 @@ std::string newest_run(const fs::path& folder) {
   std::string newest;
   std::optional<fs::file_time_type> when;
   std::error_code ignored;
-  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
-       entry.increment(ignored)) {
-    const auto written = fs::last_write_time(entry->path() / "run.json", ignored);
-    if (!ignored && (!when || written > *when)) {
-      when = written;
-      newest = entry->path().string();
-    }
-    ignored.clear();
+  for (const auto& name : files::names_in(folder.string())) {
+    const auto written = fs::last_write_time(folder / name / "run.json", ignored);
+    if (ignored || (when && written <= *when)) continue;
+    when = written;
+    newest = (folder / name).string();
   }
   return newest;
 }

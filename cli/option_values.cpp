@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <sstream>
 #include <string_view>
@@ -31,10 +30,7 @@ CLI::Validator one_of(const std::vector<std::string>& words,
 
 CLI::Validator whole_number(std::int64_t least) {
   const auto check = [least](const std::string& text) -> std::string {
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem == std::errc{} && stop == end && value >= least) return "";
+    if (integer_from_text(text, {least})) return "";
     return fmt::format("Value {} not in range {} to {}", text, least,
                        std::numeric_limits<std::int64_t>::max());
   };
@@ -49,13 +45,9 @@ constexpr std::int64_t kMostOfARange = 1000;
 std::optional<std::int64_t> whole_from(std::string_view text, std::int64_t most) {
   const bool thousands = text.ends_with('k') || text.ends_with('K');
   if (thousands) text.remove_suffix(1);
-  std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
   const std::int64_t unit = thousands ? 1024 : 1;
-  if (error != std::errc() || rest != end || number < 1 || number > most / unit)
-    return std::nullopt;
-  return number * unit;
+  const auto number = integer_from_text(text, {1, most / unit});
+  return number ? std::optional(*number * unit) : std::nullopt;
 }
 
 // Of "1..8" the ends, of "8" twice that.

@@ -86,12 +86,7 @@ bool needs_mark(const std::string& word) {
 std::vector<std::string> set_apart(const CLI::App& app, std::vector<std::string> words) {
   constexpr std::array<std::string_view, 3> kStartPrograms = {"emulate", "trace", "fit"};
   if (words.empty()) return words;
-  const auto command_named = [&](const std::string& name) {
-    const auto found =
-        app.get_subcommands([&](const CLI::App* one) { return one->get_name() == name; });
-    return found.empty() ? nullptr : found.front();
-  };
-  const auto* command = command_named(words[0]);
+  const auto* command = command_named(app, words[0]);
   if (command != nullptr && std::ranges::count(kStartPrograms, words[0]) != 0) {
     const auto at = program_begin(*command, words, 1);
     if (at && words[*at] != "--")
@@ -104,7 +99,7 @@ std::vector<std::string> set_apart(const CLI::App& app, std::vector<std::string>
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(*at), "--");
     return words;
   }
-  const auto* emulate = command_named("emulate");
+  const auto* emulate = command_named(app, "emulate");
   if (command != nullptr || emulate == nullptr) return words;
   auto moved = words;
   const auto at = program_begin(*emulate, moved, 0);
@@ -256,9 +251,7 @@ void check_program_is_named(const CLI::App& app, const std::vector<std::string>&
   if (words.empty() || words[0].rfind('-', 0) != 0) return;
   const auto name = words[0].substr(0, words[0].find('='));
   if (option_named(app, name) != nullptr || name == "-v") return;
-  const auto emulate =
-      app.get_subcommands([](const CLI::App* one) { return one->get_name() == "emulate"; });
-  if (option_named(*emulate.front(), name) != nullptr)
+  if (option_named(*command_named(app, "emulate"), name) != nullptr)
     throw ConfigError(
         fmt::format("no program to run; expected: peakbench {} train.py", fmt::join(words, " ")));
 }
@@ -293,11 +286,10 @@ void check_place_of_option(const CLI::App& app, const std::vector<std::string>& 
   const CLI::App* at = &app;
   std::size_t first = 0;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const auto named = [&](const CLI::App* one) { return one->get_name() == words[i]; };
-    const auto next = at->get_subcommands(named);
-    if (!next.empty()) at = next.front();
-    if (!next.empty() && first == 0) first = i;
-    if (next.empty() && first != 0) break;
+    const auto* next = command_named(*at, words[i]);
+    if (next != nullptr) at = next;
+    if (next != nullptr && first == 0) first = i;
+    if (next == nullptr && first != 0) break;
   }
   if (at == &app) return;
   if (option_named(*at, name) == nullptr) refuse_option(*at, name);

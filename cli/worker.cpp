@@ -103,6 +103,8 @@ launch::BuildListener listener_of(BuildProgress& progress) {
           [] { return launch::interrupted(); }};
 }
 
+// With its progress on `err`. Throws ConfigError: what is missing, or why the build failed;
+// Interrupted. `quickstart`: as in launch::BuildOrder.
 launch::BuildEnd worker_built(World& world, const launch::TorchFound& found,
                               bool quickstart = false) {
   const launch::InterruptScope interrupts;
@@ -114,10 +116,10 @@ launch::BuildEnd worker_built(World& world, const launch::TorchFound& found,
                                  jobs_for(launch::host_memory().available_bytes),
                                  quickstart};
   BuildProgress progress(world);
-  return launch::build_worker(order, listener_of(progress));
+  auto end = launch::build_worker(order, listener_of(progress));
+  if (end.folder.empty()) throw Interrupted("Interrupted: nothing is left of the build.");
+  return end;
 }
-
-constexpr const char* kNothingIsLeft = "Interrupted: nothing is left of the build.";
 
 }  // namespace
 
@@ -129,23 +131,14 @@ launch::Release release_installed(World& world, const launch::ReleaseOrder& orde
   return *release;
 }
 
-std::string build_worker_for(World& world, const launch::TorchFound& found, bool quickstart) {
-  const auto end = worker_built(world, found, quickstart);
-  if (end.folder.empty()) throw Interrupted(kNothingIsLeft);
-  return end.folder.string();
-}
-
 int build_worker(World& world, const std::string& torch_folder) {
   const auto end = worker_built(world, torch_to_build_for(torch_folder));
-  if (end.folder.empty()) throw Interrupted(kNothingIsLeft);
   world.out << fmt::format("{}{}\n", end.was_there ? "It is there already: " : "",
                            printable(end.folder.string()));
   return kDone;
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 using launch::WorkerFolder;
 
@@ -198,7 +191,7 @@ const planning::Worker& chosen_or_compiled(World& world, const std::string& quic
     if (!wish_of(world).version.empty() || !environment.torch) throw ConfigError(why);
     const bool quickstart = !quickstart_on.empty();
     if (quickstart) check_torch(*environment.torch, records::device_from(quickstart_on));
-    return launch::worker_in(build_worker_for(world, environment, quickstart),
+    return launch::worker_in(worker_built(world, environment, quickstart).folder,
                              launch::peakbench_version());
   };
   if (!world.chosen) world.chosen = choose_worker(world, wish_of(world), compile);

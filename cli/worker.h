@@ -18,10 +18,6 @@ struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// For a PyTorch that was found, with its progress on `err`: its folder. Throws ConfigError: what is
-// missing, or why the build failed; Interrupted. `quickstart`: as in launch::BuildOrder.
-std::string build_worker_for(World& world, const launch::TorchFound& found, bool quickstart);
-
 // A PyTorch for programs, installed once, with its progress on `err`. Throws ConfigError: why it
 // cannot be had; Interrupted.
 launch::Release release_installed(World& world, const launch::ReleaseOrder& order);
