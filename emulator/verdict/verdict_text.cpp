@@ -209,11 +209,13 @@ std::vector<MissingWorkspace> missing_workspaces(
 
 std::string text_of(const MissingWorkspace& workspace) {
   const auto calls = counted(workspace.calls, "call");
-  constexpr const char* kWhy = "scratch memory whose size NVIDIA's library chooses, counted as 0";
-  if (!workspace.room_bytes) return fmt::format("{} ({}): {}", workspace.what, calls, kWhy);
+  constexpr const char* kWhat = "scratch memory whose size NVIDIA's library chooses";
+  if (!workspace.room_bytes)
+    return fmt::format("{} ({}): {}, counted as 0", workspace.what, calls, kWhat);
   const auto about = workspace.operation.empty() ? calls : workspace.operation + ", " + calls;
-  return fmt::format("one {} raises the allocated peak only if it exceeds {} ({}): {}",
-                     workspace.what, size_text(*workspace.room_bytes), about, kWhy);
+  return fmt::format(
+      "{} is counted as 0: one {} raises the allocated peak only if it exceeds {} ({})", kWhat,
+      workspace.what, size_text(*workspace.room_bytes), about);
 }
 
 namespace {

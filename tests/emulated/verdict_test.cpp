@@ -183,9 +183,9 @@ TEST_F(VerdictTest, AMissingWorkspaceHasARange) {
   EXPECT_EQ(said.kind, VerdictKind::lower_bound);
   EXPECT_EQ(said.workspace_room_bytes, 1 << 29);
   EXPECT_EQ(said.reasons.at(0),
-            "one cudnn engine workspace raises the allocated peak only if it exceeds 0.500 GiB "
-            "(aten::convolution_backward, 5 calls): scratch memory whose size NVIDIA's library "
-            "chooses, counted as 0");
+            "scratch memory whose size NVIDIA's library chooses is counted as 0: one cudnn engine "
+            "workspace raises the allocated peak only if it exceeds 0.500 GiB "
+            "(aten::convolution_backward, 5 calls)");
   // A case's peak is of its steps; what its build needed is not it.
   VerdictRequest of_case;
   of_case.of_case = true;
