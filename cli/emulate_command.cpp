@@ -272,7 +272,7 @@ What the program reads from the GPU is known if it was computed only from data o
 it depends on weights, activations or other large tensors. Most losses are unknown: the program then reads 1.
 
 `peakbench train.py` is short for `peakbench emulate -- PYTHON train.py`, and -- can be left out after `emulate`.
-PYTHON is that of $PEAKBENCH_PYTHON, else of the environment that Peakbench is installed in, else python3.
+PYTHON is that of $PEAKBENCH_PYTHON, else of the environment that pip installed Peakbench in, else python3.
 `peakbench trace` writes a report.
 Exit code: the program's, whether it fits or not; 128 + N if signal N ended it; 2 no program was given, or --json cannot be written.)";
 
