@@ -106,7 +106,8 @@ def strategy(
 
     - ``loss``: the function that makes the loss. A function that is returned is called in its place;
     - ``optimizer``: the one of the other strategies, or the baseline's;
-    - ``batch``: the samples of a batch. The loss then takes ``rows``, a slice of them.
+    - ``batch``: the samples of a batch. The loss then takes ``rows``, a slice of them;
+    - ``mesh``: the device mesh of the ranks.
 
     A tuple returns several of these. Other parameters are options (``--strategy sgd,lr=0.1``)::
 
@@ -292,7 +293,7 @@ def shared_options(one: Found, other: Callable[..., Any]) -> Dict[str, Value]:
 def given_to(function: Callable[..., Any]) -> Set[str]:
     """What a strategy is given besides the model."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    return {one.name for one in parameters if one.name in ("loss", "optimizer", "batch") and one.default is one.empty}
+    return {one.name for one in parameters if one.name in ("loss", "optimizer", "batch", "mesh") and one.default is one.empty}
 
 
 def chooses_optimizer(function: Callable[..., Any]) -> bool:

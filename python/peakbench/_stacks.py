@@ -9,8 +9,8 @@ import importlib.metadata
 import importlib.util
 import re
 import sys
-from types import ModuleType
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set
+from types import MappingProxyType, ModuleType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from peakbench import _objects
 from peakbench._objects import Found, Promise, Refused
@@ -21,13 +21,21 @@ PACKAGE = "peakbench.strategies"
 # Of these one a stack, and why.
 _EXCLUSIVE = (
     (("lora", "dora"), "both put adapters beside the same layers"),
-    (("ddp", "zero-1", "fsdp", "tensor-parallel"), "both decide what each rank has of the model"),
+    (("ddp", "zero-1", "fsdp", "hsdp"), "both decide what each rank has of the model"),
+    *(((one, other), "DistributedDataParallel is given the whole model, and every rank a batch of its own")
+      for one in ("ddp", "zero-1") for other in ("tensor-parallel", "pipeline", "context-parallel")),
+    *((("pipeline", other), "a rank of a pipeline runs a part of the model's forward, and does the whole step")
+      for other in ("fsdp", "hsdp", "context-parallel", "accumulation", "fused-in-backward", "compile")),
+    *((("context-parallel", other), "context-parallel does the whole step, and averages gradients after backward")
+      for other in ("hsdp", "tensor-parallel", "accumulation", "fused-in-backward")),
     (("fused-in-backward", "accumulation"), "the backward pass of each part of a batch would update the parameters"),
     (("fused-in-backward", "zero-1"), "ZeRO updates a rank's share after the backward pass"),
     (("fused-in-backward", "ddp"), "DDP averages gradients after they have arrived, and the update would come before"),
 )
 # What splits the model among ranks is last to change it.
-_AFTER_ALL_CHANGES = ("ddp", "fsdp", "tensor-parallel")
+_AFTER_ALL_CHANGES = ("ddp", "fsdp", "hsdp", "tensor-parallel", "pipeline")
+# What is compiled has been changed, and what is sharded has been split; as torchtitan does (torchtitan/models/llama3/parallelize.py).
+_LATE = {"compile": 1, "fsdp": 2, "hsdp": 2}
 _CHANGES = ("checkpointing", "compile", "liger", "lora", "dora", "qlora")
 
 
@@ -214,14 +222,20 @@ class Composition:
     that are given it. ``call(strategy, **given)`` calls one. Refused where what they return is not to be combined.
     """
 
-    def __init__(self, place: str, stack: List[Found], net: Any, loss: Callable[..., Any], batch: Optional[int], call: Callable[..., Any]) -> None:
+    def __init__(self, place: str, stack: List[Found], net: Any, loss: Callable[..., Any], batch: Optional[int], call: Callable[..., Any],
+                 meshes: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.loss = loss
         self.optimizer: Any = None
         self.step: Optional[Callable[[Callable[..., Any]], Any]] = None  # of a function that does it all
         self.by: Optional[Found] = None  # whose update it is
-        self._place, self._net, self._batch, self._call = place, net, batch, call
+        self._place, self._net, self._batch, self._call, self._meshes = place, net, batch, call, meshes
         phases = [[one for one in stack if _phase(one) == phase] for phase in range(3)]
-        for one in (*phases[0], *phases[1]):
+        for one in sorted(phases[0], key=lambda one: _LATE.get(one.name, 0)):
+            self._take(one)
+        if is_made_on_meta(stack):
+            offer = importlib.import_module(f"{PACKAGE}._offer")
+            offer.materialised(net, offer.device_of(net))
+        for one in phases[1]:
             self._take(one)
         if self.by is None:
             self._take(_objects.find(_package(), PACKAGE, "strategy", "baseline"))
@@ -232,7 +246,8 @@ class Composition:
         names = _objects.given_to(one.function)
         if "optimizer" in names and self.optimizer is None and self.by:
             raise Refused(f"{self._place}: {one.name} needs an optimizer, and {self.by.name} has none")
-        given = {name: value for name, value in (("loss", self.loss), ("optimizer", self.optimizer), ("batch", self._batch)) if name in names}
+        known = {"loss": self.loss, "optimizer": self.optimizer, "batch": self._batch, "mesh": self._meshes.get(one.name)}
+        given = {name: value for name, value in known.items() if name in names}
         returned = self._call(one, **given)
         for value in returned if isinstance(returned, tuple) else (returned,):
             self._take_value(one, names, value)

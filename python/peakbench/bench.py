@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from peakbench import _objects, _process_group, _stacks, models
+from peakbench import _degrees, _objects, _process_group, _stacks, models
 from peakbench._objects import Found, Refused, Unsupported
 from peakbench._texts import kind_of
 
@@ -51,7 +51,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         if file and isinstance(refused, Unsupported):
             Path(file).write_text(json.dumps(str(refused)), encoding="utf-8")
         if not _process_group.refuse(refused):
-            print(f"peakbench: {refused}", file=sys.stderr)
+            sys.stderr.write(f"peakbench: {refused}\n")  # in one piece, as other ranks write there, too
         return 2
 
 
@@ -173,6 +173,9 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
         raise Refused("--ranks is for strategies that train on several ranks; name one, like --strategy fsdp")
     if ranks and "WORLD_SIZE" in os.environ:
         raise Refused(f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, as in a rank of torchrun, and --ranks starts ranks: unset it")
+    for stack in stacks:
+        for of in ranks:
+            _degrees.degrees(stack, of)
     default = [_objects.default_batch(model.function)] if _objects.takes_batch(model.function) else [0]
     return {
         "place": place,
@@ -216,9 +219,10 @@ def _train(asked: argparse.Namespace) -> int:
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
     ranks = _process_group.join(torch, device)
     torch.manual_seed(asked.seed)
-    shares = device == "cpu" and _stacks.shares_batch(stack)
-    net, loss, batch = _made(torch, asked, model, device, ranks if shares else 1, device != "cpu" and _stacks.is_made_on_meta(stack))
-    train_step = _step_of(torch, asked.place, stack, net, loss, batch, ranks)
+    sizes = _degrees.degrees(stack, ranks)
+    share = _degrees.share_of_batch(stack, sizes, torch.distributed.get_rank()) if device == "cpu" and ranks > 1 else (0, 1)
+    net, loss, batch = _made(torch, asked, model, device, share, device != "cpu" and _stacks.is_made_on_meta(stack))
+    train_step = _step_of(torch, asked.place, stack, net, loss, batch, ranks, _degrees.meshes(stack, sizes, device))
     where = json.loads(os.environ.pop(TRAINED_VARIABLE, "null"))
     losses = []
     name = "+".join(one.name for one in stack)
@@ -226,7 +230,7 @@ def _train(asked: argparse.Namespace) -> int:
         torch.manual_seed(asked.seed + step)
         value = _called(torch, asked.place, f"step {step + 1} of {name}", train_step)
         if where:  # else nobody reads it, so that an emulated card need not know it
-            losses.append(_mean(torch, value.detach(), ranks if shares else 1))
+            losses.append(_mean(torch, value.detach(), ranks))
         del value  # the last step's loss is no part of this one's memory
     if where:
         _keep(torch, net, losses, where)
@@ -238,14 +242,16 @@ def _train(asked: argparse.Namespace) -> int:
 
 
 def _mean(torch: Any, value: Any, ranks: int) -> float:
-    """Of the ranks' losses, which are of parts of the batch as large as each other."""
+    """Of the ranks' losses, which are of the same batch, or of parts of it as large as each other."""
     if ranks > 1:
         value = value.clone()
         torch.distributed.all_reduce(value)
     return float(value) / ranks
 
 
-def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, ranks: int, on_meta: bool) -> Tuple[Any, Callable[..., Any], Optional[int]]:
+def _made(
+    torch: Any, asked: argparse.Namespace, model: Found, device: str, share: Tuple[int, int], on_meta: bool
+) -> Tuple[Any, Callable[..., Any], Optional[int]]:
     """The module on the device, what makes a step's loss, and the samples of a batch where that can be made of ``rows`` of them.
 
     Several ranks that share a batch train rows of one that is as many times as large, so that together they train what one process does.
@@ -253,9 +259,10 @@ def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, rank
     """
     more: Dict[str, Any] = dict(model.options)
     batch = None
+    part, parts = share
     if _objects.takes_batch(model.function):
         batch = _objects.default_batch(model.function) if asked.batch is None else asked.batch
-        more["batch"] = batch * ranks
+        more["batch"] = batch * parts
     elif asked.batch is not None:
         raise Refused(f"{asked.place}: {model.name} takes no batch: give the function a parameter `batch`, or leave --batch out")
     with torch.device(device), _parameters_on_meta(torch) if on_meta else nullcontext():
@@ -268,11 +275,11 @@ def _made(torch: Any, asked: argparse.Namespace, model: Found, device: str, rank
     if not on_meta:
         net = _as_if_there(model, "return net.to(device)", net=net, device=device)()
     takes_rows = batch is not None and "rows" in inspect.signature(loss).parameters
-    if ranks > 1:
+    if parts > 1:
         if batch is None or not takes_rows:
             raise Refused(f"{asked.place}: ranks on the CPU train parts of one batch: give the loss of {model.name} a parameter `rows`, a slice of it")
     if batch is not None and takes_rows:
-        loss = _in_rows(loss, batch, torch.distributed.get_rank() if ranks > 1 else -1)
+        loss = _in_rows(loss, batch, part if parts > 1 else -1)
     return net, _checked(torch, f"{asked.place}: the loss of {model.name}", loss), batch if takes_rows else None
 
 
@@ -312,7 +319,7 @@ def _in_rows(loss: Callable[..., Any], batch: int, rank: int) -> Callable[..., A
 
 
 def _step_of(
-    torch: Any, place: str, stack: List[Found], net: Any, loss: Callable[..., Any], batch: Optional[int], ranks: int
+    torch: Any, place: str, stack: List[Found], net: Any, loss: Callable[..., Any], batch: Optional[int], ranks: int, meshes: Mapping[str, Any]
 ) -> Callable[[], Any]:
     """What is done in a step, and returns its loss."""
 
@@ -321,7 +328,7 @@ def _step_of(
             raise Refused(f"{place}: {one.name} trains parts of a batch: give the model's function a parameter `batch`, and its loss `rows`, a slice of it")
         return _called(torch, place, one.name, one.function, net, **given, **one.options)
 
-    made = _stacks.Composition(place, stack, net, loss, batch, call)
+    made = _stacks.Composition(place, stack, net, loss, batch, call, meshes)
     assert made.by is not None
     _process_group.tell_distinct(net, made.optimizer, ranks, _stacks.distinct_ranks(stack))
     if made.optimizer is not None:
@@ -378,7 +385,7 @@ def _keep(torch: Any, net: Any, losses: List[float], where: Mapping[str, str]) -
     """Leaves the losses, and losses and parameters where they are a reference or held against one. Of several ranks the first one does."""
     whole = {}
     if where["parameters"]:
-        whole = {name: one.full_tensor() if hasattr(one, "full_tensor") else one for name, one in net.named_parameters()}
+        whole = _degrees.whole_parameters(net)
     if int(os.environ.get("RANK", "0")):
         return
     Path(where["losses"]).write_text(

@@ -16,7 +16,8 @@ from peakbench.strategies.optimizers import (
     fused_optimizer,
     paged,
 )
-from peakbench.strategies.ranks import ddp, fsdp, tensor_parallel, zero_1
+from peakbench.strategies.pipelines import pipeline
+from peakbench.strategies.ranks import context_parallel, ddp, fsdp, hsdp, tensor_parallel, zero_1
 
 # In the order of the documentation.
 __all__ = [
@@ -39,5 +40,8 @@ __all__ = [
     "ddp",
     "zero_1",
     "fsdp",
+    "hsdp",
     "tensor_parallel",
+    "pipeline",
+    "context_parallel",
 ]

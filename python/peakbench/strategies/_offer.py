@@ -1,7 +1,7 @@
 """What every strategy of this package says of itself, and what several of them use."""
 
 import inspect
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 import torch
 from torch import nn
@@ -31,6 +31,11 @@ def strategy(
     """Marks a function. ``needs`` is a module, its package and the oldest release; the rest is as in ``peakbench._objects.Offer``."""
     offer = Offer(name, aliases, needs, for_ranks, shares_batch, on_meta, distinct)
     return lambda function: offered(function, offer, promise)
+
+
+def every_rank(_: nn.Module, __: Any, ranks: int) -> Sequence[int]:
+    """Each may have other memory than the first."""
+    return range(ranks)
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -72,19 +77,22 @@ def linear_layers(model: nn.Module) -> List[str]:
 
 
 def trained(model: nn.Module) -> List[Any]:
-    """The parameters that are trained, as an optimizer takes them: sharded ones in a group of their own, as kernels take no mixture."""
-    parameters = [one for one in model.parameters() if one.requires_grad]
-    sharded = [hasattr(one, "full_tensor") for one in parameters]
-    if all(sharded) or not any(sharded):
-        return parameters
-    return [{"params": [one for one, of_it in zip(parameters, sharded) if of_it is kind]} for kind in (True, False)]
+    """The parameters that are trained, as an optimizer takes them: those of each device mesh in a group, as kernels take no mixture.
+
+    Those that another rank has are on the meta device.
+    """
+    groups: Dict[Any, List[Any]] = {}
+    for one in model.parameters():
+        if one.requires_grad and not one.is_meta:
+            groups.setdefault(getattr(one, "device_mesh", None), []).append(one)
+    return [{"params": group} for group in groups.values()] if len(groups) > 1 else next(iter(groups.values()), [])
 
 
 def another(optimizer: torch.optim.Optimizer, parameters: List[Any], make: Any = None, **more: Any) -> Any:
     """An optimizer like that one, for these parameters: by ``make``, or of its class."""
     taken = inspect.signature(type(optimizer)).parameters
     options = {name: value for name, value in optimizer.defaults.items() if name in taken}
-    return (make or type(optimizer))(parameters, **more, **options)
+    return (make or type(optimizer))(parameters, **{**options, **more})
 
 
 def chosen(name: str, option: str, value: str, known: Any) -> Any:

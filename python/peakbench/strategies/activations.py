@@ -74,8 +74,9 @@ def autocast(model: nn.Module, loss: Callable[..., Any], dtype: str = "bf16") ->
 
 @strategy("compile", WITHIN)
 def compile(model: nn.Module, mode: str = "default") -> nn.Module:
-    """Compiles the model. https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile"""
-    model.compile(mode=mode)
+    """Compiles the model's forward. https://docs.pytorch.org/docs/stable/generated/torch.compile.html"""
+    # Not model.compile(): the compiler skips code of torch.nn, and so the whole forward of an nn.Sequential (PyTorch 2.11).
+    setattr(model, "forward", torch.compile(model.forward, mode=mode))
     return model
 
 

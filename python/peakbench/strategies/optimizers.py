@@ -56,7 +56,8 @@ def fused_in_backward(model: nn.Module, optimizer: Optimizer) -> None:
 
     https://docs.pytorch.org/tutorials/intermediate/optimizer_step_in_backward_tutorial.html
     """
-    optimizers = {one: another(optimizer, [one]) for group in optimizer.param_groups for one in group["params"]}
+    alone = {"foreach": False} if "foreach" in optimizer.defaults else {}  # as in the tutorial
+    optimizers = {one: another(optimizer, [one], **alone) for group in optimizer.param_groups for one in group["params"]}
 
     def update(parameter: torch.Tensor) -> None:
         optimizers[parameter].step()
