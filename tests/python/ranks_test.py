@@ -64,6 +64,22 @@ def asleep(batch=4):
     time.sleep(600)
 """
 
+SUITE = """
+devices = ["cpu"]
+
+[[programs]]
+python = "bench.py:llama"
+strategies = ["ddp", "zero-1", "fsdp"]
+batch_sizes = [2]
+ranks = [2]
+
+[[programs]]
+python = "./bench.py:llama"
+strategies = ["tensor-parallel", "baseline"]
+batch_sizes = [4]
+ranks = [2]
+"""
+
 # What somebody would write without Peakbench, for rank 0 of 8.
 BY_HAND = """
 import torch
@@ -112,9 +128,12 @@ class Ranks(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout, done.stderr
 
-    def run_it(self, model, *words, code=0, **more):
+    def run_it(self, model, *words, **more):
+        return self.record("--program", f"bench.py:{model}", *words, **more)
+
+    def record(self, *words, code=0, **more):
         """What was printed, and the cases by what their ids end with."""
-        said = self.call(PEAKBENCH, "run", "--program", f"bench.py:{model}", *words, "--out", "out", "--overwrite", code=code, **more)
+        said = self.call(PEAKBENCH, "run", *words, "--out", "out", "--overwrite", code=code, **more)
         record = json.loads((self.folder / "out/run.json").read_text())
         return said, {case["id"].split("/", 2)[2]: case for case in record["cases"]}
 
@@ -163,15 +182,14 @@ class Ranks(unittest.TestCase):
     # ---- the CPU ----
 
     def test_two_ranks_train_what_one_process_does_with_the_whole_batch(self):
-        names = ("ddp", "zero-1", "fsdp", "tensor-parallel")
-        words = [word for name in ("baseline", *names) for word in ("--strategy", name)]
-        _, cases = self.run_it("llama", *words, "--ranks", "2", "--batch", "2,4", "--device", "cpu")
-        for name in names:
-            batch, whole = (4, 4) if name == "tensor-parallel" else (2, 4)
-            case = cases[f"{name}/cpu/b{batch}/ranks-2"]
+        (self.folder / "ranks.toml").write_text(SUITE, encoding="utf-8")
+        _, cases = self.record("ranks.toml")
+        ranks = {name: case for name, case in cases.items() if "world_size" in case}
+        self.assertEqual(list(ranks), ["ddp/cpu/b2/ranks-2", "zero-1/cpu/b2/ranks-2", "fsdp/cpu/b2/ranks-2", "tensor-parallel/cpu/b4/ranks-2"])
+        for name, case in ranks.items():
             with self.subTest(name):
                 self.assertEqual((case["status"], case["equivalence"]["verdict"]), ("ok", "held"), case["equivalence"])
-                self.assertEqual(case["equivalence"]["reference_case"], f"python/llama/baseline/cpu/b{whole}")
+                self.assertEqual(case["equivalence"]["reference_case"], "python/llama/baseline/cpu/b4")
                 # In fp64. AdamW moves a parameter by 1e-3 a step: ranks that train by themselves would be off by as much.
                 self.assertLess(case["equivalence"]["max_abs_difference"], 1e-5)
 
