@@ -1,5 +1,6 @@
-"""Each command of docs/how-to/pytest.md and docs/reference/python.md runs, in examples/pytest and beside the scripts of the page."""
+"""Each command of the pages for Python runs, in examples/pytest and beside the scripts of the page."""
 
+import json
 import os
 import re
 import shutil
@@ -60,10 +61,14 @@ class Pages(unittest.TestCase):
         shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
         self.assertIn(re.sub(r"torch \S+", "torch", shown), re.sub(r"torch \S+", "torch", done.stdout))
 
-    def test_python(self):
+    def write_scripts(self):
         page = (REPOSITORY / "docs/reference/python.md").read_text(encoding="utf-8")
         for name, text in zip(("train.py", "read.py", "bench.py"), re.findall(r"```python\n(.*?)```", page, re.DOTALL)):
             (self.folder / name).write_text(text)
+        return page
+
+    def test_python(self):
+        page = self.write_scripts()
         _, said = self.run_page("reference/python.md")
         self.assertEqual(len(said), page.count("```sh"))
         self.assertRegex(said[0], r"(?m)^0\.\d+ GiB allocated, 0\.\d+ GiB reserved$|^\d+\.\d+ MiB allocated")
@@ -74,6 +79,23 @@ class Pages(unittest.TestCase):
         self.assertRegex(said[2], r"(?m)^in_backward +0\.564 GiB +−18\.1% +.*bit-identical \(claimed\)$")
         self.assertIn(re.search(r"```text\n(strategy .*?)```", page, re.DOTALL)[1], said[2])
         self.assertIn("peakbench.bench", said[3])
+
+    def test_models_by_name(self):
+        configuration = json.loads((REPOSITORY / "python/peakbench/models/configurations.json").read_text(encoding="utf-8"))["hf"]["gpt2"]["config"]
+        (self.folder / "my-model").mkdir()
+        (self.folder / "my-model/config.json").write_text(json.dumps(configuration))
+        page, said = self.run_page("how-to/models-by-name.md")
+        table, answer = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+        self.assertIn(table.splitlines()[-1], said[0])
+        self.assertIn("hf:./my-model/config.json", said[1])
+        self.assertEqual(answer.split(), said[2].split("\n\n")[0].split())
+
+    def test_ranks(self):
+        self.write_scripts()
+        page, said = self.run_page("how-to/ranks.md")
+        table, last = re.search(r"```text\n.*?\n.*?\n(strategy .*?)\.\.\.\n(.*?)```", page, re.DOTALL).groups()
+        self.assertIn(table, said[0])
+        self.assertIn(" ".join(last.split()), " ".join(said[0].split()))
 
     def test_the_workflow_runs_the_pages_command(self):
         workflow = (self.folder / ".github/workflows/memory.yml").read_text()
