@@ -84,6 +84,7 @@ def accumulation(model: nn.Module, optimizer: Optimizer, batch: int, steps: int 
             value = loss(slice(begin, end)) * ((end - begin) / batch)
             value.backward()
             total = value.detach() if total is None else total + value.detach()
+            del value
         optimizer.step()
         return total
 
