@@ -36,8 +36,8 @@ class Figures(unittest.TestCase):
         parity = (REPOSITORY / "docs/evidence/parity.md").read_text(encoding="utf-8")
         cases, = re.findall(r"^\| requested \| [^|]*\| none in (\d+) cases \|$", parity, re.MULTILINE)
         most, = re.findall(r"^\| allocated \| [^|]*\| none in \d+ cases; at most ([\d.]+%) in the others \|$", parity, re.MULTILINE)
-        self.assertIn(f"We compared {cases} cases (a model trained with a strategy) with the same training in Python: both ask PyTorch for the same bytes. "
-                      f"Allocated bytes differ by at most {most}", self.readme)  # fmt: skip
+        self.assertIn(f"In {cases} compared cases (a model trained with a strategy), the same training in Python requests the same bytes. "
+                      f"The bytes that PyTorch counts as allocated differ by at most {most}", self.readme)  # fmt: skip
 
     def test_fidelity(self):
         fidelity = (REPOSITORY / "docs/evidence/fidelity.md").read_text(encoding="utf-8")
