@@ -31,6 +31,7 @@ def trained(ranks, model, strategy, batch, name):
     for rank in range(ranks):
         child = os.fork()
         if not child:
+            torch.set_num_threads(1)  # makes the pool anew before autograd's threads all ask for it
             code = 1
             try:
                 if ranks > 1:
@@ -47,7 +48,6 @@ def trained(ranks, model, strategy, batch, name):
 
 
 def main():
-    torch.set_num_threads(1)
     for ranks, model, strategy, batch, whole, samples in json.loads(sys.argv[1]):
         reference = f"whole-{model}-{whole}-{samples}"
         if not os.path.exists(reference):
