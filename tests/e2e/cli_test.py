@@ -171,7 +171,7 @@ class BadInput(ProgramTest):
 class Describe(ProgramTest):
     def test_a_strategy_in_words(self):
         text = self.peakbench("describe", "slim").stdout
-        for part in ("slim: ", "Promise about training", "to the bit", "Options", "Does not stack with", "rival", "Source"):
+        for part in ("slim: ", "Promise about training", "are bit-identical to", "Options", "Does not stack with", "rival", "Source"):
             self.assertIn(part, text)
 
     def test_as_json(self):

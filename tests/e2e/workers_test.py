@@ -203,7 +203,7 @@ class Choosing(Workers):
         torch = self.environment_of(*self.here)
         self.fails(*RUN, "--torch", release + "+cu128",
                    says=[f"--torch {release}+cu128: that build of PyTorch is not installed, {self.here[0]} in {torch} is",
-                         f"with --torch {release}.", WITHOUT])  # fmt: skip
+                         f"use --torch {release}.", WITHOUT])  # fmt: skip
         self.environment_of(release + "+cu128", self.here[1], cuda="12.8")
         self.peakbench(*RUN, "--torch", release + "+cu128")
         self.assertEqual(self.run_json()["environment"]["libtorch"], release + "+cu128")

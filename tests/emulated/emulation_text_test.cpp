@@ -230,7 +230,9 @@ TEST_F(EmulationTextTest, TheContextIsSaidWhereverItIsCounted) {
 
 TEST_F(EmulationTextTest, NoProcesses) {
   EXPECT_THAT(text(), StartsWith("\nUsed no card: the program did not use CUDA"));
-  EXPECT_THAT(text(), HasSubstr("libraries of CUDA 12 and 13: another major version of CUDA"));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("libraries of CUDA 12 and 13. It cannot replace another major version of CUDA"));
   EXPECT_THAT(text(), HasSubstr("LD_PRELOAD must reach the program"));
   EXPECT_EQ(table(80), "");
 }
