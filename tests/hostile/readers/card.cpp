@@ -1,4 +1,5 @@
 #include "emulator/host/card.h"
+
 #include "readers/readers.h"
 
 namespace peakbench::hostile {
