@@ -15,9 +15,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # (what the start page says, the links to click, what is then read): by the table of questions, in any window.
 BY_QUESTION = [
     ("Does my batch fit?", ["What fits"], "How large may the batch be on a GPU that I do not have?"),
-    ("What is exact?", ["verdict"], "A real GPU takes the same bytes."),
-    ("Write a strategy", ["Plugins"], "How do I measure a strategy or a model of my own?"),
-    ("Write a strategy", ["functions"], "A model and strategies in Python"),
+    ("What is exact?", ["verdict"], "the same bytes"),
+    ("Write a strategy", ["plugins"], "How do I measure a strategy or a model of my own?"),
+    ("Write a strategy", ["Functions"], "A model and strategies in Python"),
     ("Gate a pull request", ["a script or a test suite"], "A gate for pull requests"),
     ("Gate a pull request", ["limits in pytest"], "Tests that limit device memory"),
     ("Gate a pull request", ["suites of strategies"], "before it is merged?"),
@@ -25,7 +25,7 @@ BY_QUESTION = [
 # By the navigation, where the window has a place for it.
 BY_NAVIGATION = [
     ("How-to", ["How-to", "What fits a card"], "How large may the batch be on a GPU that I do not have?"),
-    ("Explanation", ["Explanation", "The verdict"], "A real GPU takes the same bytes."),
+    ("Explanation", ["Explanation", "The verdict"], "the same bytes"),
     ("How-to", ["How-to", "Write a strategy or a model"], "How do I measure a strategy or a model of my own?"),
     ("How-to", ["How-to", "Every night and pull request"], "before it is merged?"),
 ]
