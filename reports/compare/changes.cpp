@@ -110,7 +110,8 @@ std::vector<Change> changes_between(const records::Run& base, const records::Run
   for (const auto& [key, count] : of_cases)
     changes.push_back(
         {std::get<0>(key), std::get<1>(key), std::get<2>(key), count, std::get<3>(key)});
-  std::ranges::stable_partition(changes, [](const Change& change) { return change.is_setting; });
+  std::stable_partition(changes.begin(), changes.end(),
+                        [](const Change& change) { return change.is_setting; });
   return changes;
 }
 

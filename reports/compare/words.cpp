@@ -57,8 +57,8 @@ std::vector<const Item*> in_direction(const std::vector<Item>& items, Counted co
   std::vector<const Item*> order;
   for (const auto& item : items)
     if (counted.of(item) != 0) order.push_back(&item);
-  std::ranges::stable_partition(
-      order, [&](const Item* item) { return (counted.of(*item) > 0) == (change > 0); });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const Item* item) { return (counted.of(*item) > 0) == (change > 0); });
   return order;
 }
 

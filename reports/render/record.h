@@ -57,6 +57,7 @@ std::string fields_as_markdown(const Field& root);
     return {PEAKBENCH_EACH(PEAKBENCH_FIELD_, __VA_ARGS__)}; \
   }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types take none.
 #define PEAKBENCH_MEMBER_text(name, summary) std::string name{};
 #define PEAKBENCH_MEMBER_texts(name, summary) std::vector<std::string> name{};
 #define PEAKBENCH_MEMBER_flag(name, summary) bool name = false;
@@ -71,6 +72,7 @@ std::string fields_as_markdown(const Field& root);
 #define PEAKBENCH_FIELD_maybe(view, name, summary) {#name, name, summary},
 #define PEAKBENCH_FIELD_list(view, name, summary) {#name, name, summary},
 #define PEAKBENCH_FIELD_shown(name, value, summary) {name, value, summary},
+// NOLINTEND(bugprone-macro-parentheses)
 
 // `prefix` and each of the others joined, up to 100: a macro is not expanded in itself, so the next
 // step is put off until the scan that follows.

@@ -58,8 +58,7 @@ std::string beside_text(const records::CaseResult& result);
 struct VerdictView {
   PEAKBENCH_VIEW(text(word, "exact, exact if, lower bound, upper bound, unreliable"),
                  flag(exact, "It is exact, without a condition"),
-                 flag(doubtful, "It is unreliable, or a bound of which nobody can say how far off "
-                      "it is"),
+                 flag(doubtful, "It is unreliable, or a bound whose error is unknown"),
                  texts(reasons, "What the figures do not contain, or rest on"),
                  texts(conditions, "What the program's path must not depend on"),
                  texts(notes, "What else to know"),

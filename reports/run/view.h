@@ -62,7 +62,7 @@ struct ReportView {
       flag(has_emulated, "Some figures come from an emulated card"),
       shown("has_sources", !sources.empty(), "Some published figure is shown"),
       shown("has_not_measured", !not_measured.empty(), "`not_measured` is not empty"),
-      flag(has_programs, "Some case is a program of anybody's"),
+      flag(has_programs, "Some case is a program of a user"),
       flag(has_strategies, "Some case is a model under strategies"),
       shown("mixed", has_emulated && has_measured, "Both: they are never compared with each other"),
       list(FitView, fits, "What fits, as `peakbench fit` found it: one a run that it made"),

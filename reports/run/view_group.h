@@ -87,10 +87,10 @@ struct GroupView {
       flag(has_timelines, "Some case has a timeline"),
       flag(has_whys, "Some case has a `why`"),
       flag(has_data, "Some case has `data`"),
-      text(timeline_picture, "Markdown: file name of the timelines; empty where there are none"),
+      text(timeline_picture, "Markdown: file name of the timelines; empty without timelines"),
       flag(has_lines, "Some case has `lines`"),
-      list(PhaseLegendView, phases, "Those of the timelines"),
-      text(flame_picture, "Markdown: file name of the flame graphs; empty where there are none"),
+      list(PhaseLegendView, phases, "The phases that the timelines show"),
+      text(flame_picture, "Markdown: file name of the flame graphs; empty without flame graphs"),
       text(flame_levels, "Levels of all flame graphs, with two for each heading"),
       shown("has_ablation", !ablation.empty(), "`ablation` is not empty"),
       text(row_count, "How many rows"),
@@ -126,9 +126,8 @@ struct GroupView {
            "loses without them"),
       list(LegendView, categories, "The legend: categories that occur at a peak or in a timeline, "
            "in the order of the bars"),
-      text(peak_picture, "Markdown: file name of the bars; empty where there are none"),
-      text(pareto_picture, "Markdown: file name of memory against throughput; empty where there is "
-           "none"),
+      text(peak_picture, "Markdown: file name of the bars; empty without bars"),
+      text(pareto_picture, "Markdown: file name of memory against throughput; empty without one"),
       maybe(ParetoView, pareto, "Memory against throughput; absent with fewer than two timed "
             "cases"),
       maybe(WorkView, work, "What a step makes the device do; absent where none was counted"),

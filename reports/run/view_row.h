@@ -44,10 +44,8 @@ struct EquivalenceView {
                  flag(held, "The promise held"),
                  flag(broken, "The promise is broken"),
                  flag(not_checked, "The promise is claimed: nothing was compared here"),
-                 flag(different, "Trains another problem than the baseline; its promise is then "
-                      "held against the parts that make it so, if it has others"),
-                 text(max_abs_difference, "Largest difference seen, `not a number` where it is "
-                      "none"),
+                 flag(different, "Trains another problem than the baseline; its promise is then compared with the parts that make it so, if it has others"),
+                 text(max_abs_difference, "Largest difference seen, or `not a number`"),
                  text(tolerance, "Largest difference allowed: absolute, `+`, relative"),
                  text(reason, "Why not checked, or what broke"));
 };

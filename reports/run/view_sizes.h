@@ -55,7 +55,7 @@ struct ScalingPeakView {
   PEAKBENCH_VIEW(text(size, "The batch size or sequence length"),
                  text(gib, "Peak allocated; empty where the case has none"),
                  text(bytes, "The exact count, with separators"),
-                 text(status, "Why there is none: `out of memory`, `not run`, ..."));
+                 text(status, "Why the value is missing: `out of memory`, `not run`, ..."));
 };
 
 struct ScalingRowView {

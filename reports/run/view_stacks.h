@@ -22,8 +22,7 @@ struct BestView {
                       "memory`"),
                  text(percent, "Against the reference, signed; empty for the reference itself"),
                  maybe(TimeView, time, TimeView::kSummary),
-                 text(doubt, "lower bound, upper bound or unreliable, where its figure is that and "
-                      "nobody can say how far off it is; else empty"),
+                 text(doubt, "lower bound, upper bound or unreliable, where its figure is that and its error is unknown; else empty"),
                  flag(is_reference, "It is the reference"),
                  flag(different, "It changes what is trained: not comparable with full training"),
                  flag(claimed, "That it trains as the baseline does was not checked here"));

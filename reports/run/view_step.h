@@ -65,7 +65,7 @@ struct WorkRowView {
                  text(launches, "Kernels launched; empty where it is not known"),
                  text(to_host_gib, "Copied to the host, GiB; empty where it is not known"),
                  text(to_device_gib, "Copied to the device; likewise"),
-                 text(least_ms, "The lower bound of the step; empty where there is none"),
+                 text(least_ms, "The lower bound of the step; empty if unknown"),
                  text(costs, "What it does that the reference does not, in words; empty: nothing"));
 };
 

@@ -37,8 +37,8 @@ struct TrendView {
                  text(setting, "dtype, batch, ..."),
                  text(options, "Device options, as they are typed"),
                  flag(emulated, "An emulated card"),
-                 maybe(ChartView, memory, "Peak allocated; absent where there is none"),
-                 maybe(ChartView, step, "Median step time; absent where there is none"),
+                 maybe(ChartView, memory, "Peak allocated; absent if it was not measured"),
+                 maybe(ChartView, step, "Median step time; absent if it was not measured"),
                  shown("has_step", step.has_value(), "Some point was timed"),
                  flag(has_reserved, "Some has reserved memory"),
                  list(PointRowView, changes, "Points where the figure, the outcome or the "
