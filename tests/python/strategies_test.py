@@ -179,9 +179,11 @@ print(json.dumps({name: [one.__peakbench__.promise.promise, one.__peakbench__.pr
                     self.assertEqual(aliases, plugins[name].get("aliases", []))
 
     def test_a_compiled_model_trains_within_its_tolerance(self):
+        """By hand: on the CPU the compiler starts processes that import PyTorch and are not traced, so that a run does not check the promise."""
         self.environment |= {"TORCHDYNAMO_DISABLE": "0", "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "compiled")}
-        cases = self.cases("--strategy", "baseline,compile", "--device", "cpu", program="bench.py:plain")
-        self.assertEqual(cases["compile"]["equivalence"]["verdict"], "held", cases["compile"]["reason"])
+        for name in ("baseline", "compile"):
+            self.trained(name, name, 4, model="plain")
+        self.assertLess(self.difference("compile", "baseline"), 0.006)
         code = [path for path in (self.folder / "compiled").rglob("*.py") if "async_compile" in path.read_text()]
         self.assertTrue(code, "nothing was compiled")  # libraries are there anyway, of the compiler's tests
 
