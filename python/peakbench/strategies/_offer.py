@@ -71,9 +71,13 @@ def _blocks_in(module: nn.Module) -> Iterator[nn.Module]:
 
 
 def linear_layers(model: nn.Module) -> List[str]:
-    """The names of the linear layers but the output head."""
+    """The names of the linear layers but the output head, and those that return something else, such as routers."""
     head = getattr(model, "get_output_embeddings", lambda: None)()
-    return [name for name, one in model.named_modules() if isinstance(one, nn.Linear) and one is not head]
+
+    def is_plain(one: nn.Module) -> bool:
+        return isinstance(one, nn.Linear) and (type(one).forward is nn.Linear.forward or hasattr(one.weight, "quant_state"))
+
+    return [name for name, one in model.named_modules() if is_plain(one) and one is not head]
 
 
 def trained(model: nn.Module) -> List[Any]:

@@ -32,8 +32,7 @@ def _adapted(model: nn.Module, targets: str, adapter_dtype: str, **options: Any)
     names: Any = targets.split(":")
     if targets == "auto":
         kind = getattr(getattr(model, "config", None), "model_type", None)
-        is_known = kind in importlib.import_module("peft.utils").TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
-        names = None if is_known else linear_layers(model)
+        names = importlib.import_module("peft.utils").TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.get(kind) or linear_layers(model)
     peft.get_peft_model(model, peft.LoraConfig(target_modules=names, **options), autocast_adapter_dtype=casts)
     return model
 
