@@ -131,6 +131,7 @@ class AdviseCommand {
     const auto attempt = [&](const std::vector<std::string>& strategies) {
       const search::TrialRunner trials(request, *runner, scratch.path());
       const auto plan_with = [&](const std::string& other) {
+        if (other == stack) return plan.cases.front();
         auto changed = request;
         if (is_python(measured))
           changed.programs.front() = with_stack(request, other);

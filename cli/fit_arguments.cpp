@@ -51,11 +51,6 @@ std::vector<std::string> devices_of(const FitArguments& arguments) {
   return devices;
 }
 
-bool typed(const FitArguments& arguments, Axis axis) {
-  const auto found = arguments.cases.find(axis);
-  return found != arguments.cases.end() && !found->second.empty();
-}
-
 void check_where(const FitArguments& arguments) {
   if (!arguments.cards.empty() && !arguments.budgets.empty())
     throw ConfigError(
@@ -69,14 +64,14 @@ void check_where(const FitArguments& arguments) {
 
 // Options that say what a case of ours is mean nothing to somebody's program.
 void check_for_program(const FitArguments& arguments) {
-  const auto refuse = [](bool is_typed, const std::string& option) {
-    if (is_typed)
+  const auto refuse = [](bool was_typed, const std::string& option) {
+    if (was_typed)
       throw ConfigError(
           fmt::format("{} is for models of Peakbench; a program after -- has its own options",
                       option.substr(option.find("--"))));
   };
   for (const auto* row : records::asked_axes())
-    refuse(typed(arguments, row->axis), row->asked->option);
+    refuse(is_typed(arguments.cases, row->axis), row->asked->option);
   refuse(arguments.steps.has_value(), "--steps");
   refuse(!arguments.cudnn.empty(), "--cudnn");
   refuse(!arguments.plugins.empty(), "--plugins");
@@ -100,8 +95,10 @@ void check_lists(const FitArguments& arguments, Along along) {
     throw ConfigError("--vary is for a program after --; for a model, use --largest");
   if (arguments.second_guesses > 0 && arguments.program.empty())
     throw ConfigError("--second-guess is for programs; leave it out");
-  if (along == Along::kBatch && typed(arguments, Axis::kBatchSize)) refuse("--batch", "batch");
-  if (along == Along::kSequence && typed(arguments, Axis::kSequenceLength)) refuse("--seq", "seq");
+  if (along == Along::kBatch && is_typed(arguments.cases, Axis::kBatchSize))
+    refuse("--batch", "batch");
+  if (along == Along::kSequence && is_typed(arguments.cases, Axis::kSequenceLength))
+    refuse("--seq", "seq");
 }
 
 }  // namespace
@@ -169,7 +166,8 @@ bool asks_for_smallest_card(const FitArguments& arguments) {
 
 Along along_of(const FitArguments& arguments) {
   if (!arguments.largest.empty()) return search::along_from(arguments.largest);
-  const bool is_sized = typed(arguments, Axis::kBatchSize) || asks_for_smallest_card(arguments);
+  const bool is_sized =
+      is_typed(arguments.cases, Axis::kBatchSize) || asks_for_smallest_card(arguments);
   return is_sized ? Along::kNothing : Along::kBatch;
 }
 

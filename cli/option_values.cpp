@@ -139,6 +139,11 @@ CLI::Option* add_axis_option(CLI::App& command, const records::AxisRow& row, Typ
   return add_repeated(command, asked.option, typed[row.axis], asked.help, asked.type);
 }
 
+bool is_typed(const TypedLists& typed, records::Axis axis) {
+  const auto found = typed.find(axis);
+  return found != typed.end() && !found->second.empty();
+}
+
 void take_typed(const TypedLists& typed, planning::Request& request) {
   for (const auto* row : records::asked_axes()) {
     const auto found = typed.find(row->axis);

@@ -44,6 +44,7 @@ std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& value
 
 // What was typed, by axis; those that were not typed are empty.
 using TypedLists = std::map<records::Axis, std::vector<std::string>>;
+bool is_typed(const TypedLists& typed, records::Axis axis);
 
 // An option or argument; `type` names its value in the help.
 template <class Value>

@@ -16,11 +16,6 @@ namespace {
 
 using records::Axis;
 
-bool is_typed(const TypedLists& typed, Axis axis) {
-  const auto found = typed.find(axis);
-  return found != typed.end() && !found->second.empty();
-}
-
 // With each value of an axis that is an option of a model in Python: MODEL,dtype=bf16,seq=512.
 std::vector<std::string> with_options(const std::string& program, const TypedLists& typed,
                                       planning::Request& request) {

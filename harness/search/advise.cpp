@@ -6,7 +6,6 @@
 
 #include "base/errors.h"
 #include "base/numbers.h"
-#include "launch/equivalence_check.h"
 #include "launch/thread_pool.h"
 #include "planning/selection.h"
 #include "records/axes.h"
@@ -123,11 +122,8 @@ std::vector<WithStrategy> try_each(const std::string& stack,
 void leave_out_broken(std::vector<WithStrategy>& tried, const WithStrategy& now) {
   for (auto& one : tried) {
     if (!one.found) continue;
-    if (one.reference == now.reference) launch::compare_gradients(*one.found, *now.found);
-    const auto& found = one.found->equivalence;
-    if (!found || found->verdict != "broken") continue;
-    one.why_not = "it does not train as it promises: " + found->reason;
-    one.found.reset();
+    one.why_not = why_broken(*one.found, one.reference == now.reference ? &*now.found : nullptr);
+    if (!one.why_not.empty()) one.found.reset();
   }
 }
 

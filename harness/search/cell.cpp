@@ -22,11 +22,12 @@ class CellSearch {
  public:
   CellSearch(const Cell& cell, const CellOptions& options, const RunCase& run,
              const HearTrial& heard)
-      : cell_(cell), options_(options), run_(run), heard_(heard) {}
+      : cell_(cell), options_(options), run_(run), heard_(heard) {
+    answer_.first = cell.limits.first;
+  }
 
   CellAnswer go() {
     if (!cell_.not_run.empty()) {
-      answer_.first = cell_.limits.first;
       answer_.reason = cell_.not_run;
       return std::move(answer_);
     }

@@ -65,7 +65,10 @@ class CellsAtWork {
         trials_(trials),
         listener_(listener),
         answers_(cells.size()) {
-    for (auto& answer : answers_) answer.reason = "interrupted";
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      answers_[i].reason = "interrupted";
+      answers_[i].first = cells[i].limits.first;
+    }
   }
 
   std::vector<CellAnswer> go() {
@@ -230,6 +233,13 @@ std::vector<Cell> cells_of(const planning::Program& program, const std::string& 
   return cells;
 }
 
+std::string why_broken(records::CaseResult& found, const records::CaseResult* reference) {
+  if (reference != nullptr) launch::compare_gradients(found, *reference);
+  const auto& promise = found.equivalence;
+  if (!promise || promise->verdict != "broken") return "";
+  return "it does not train as it promises: " + promise->reason;
+}
+
 void take_back_broken(const std::vector<Cell>& cells, std::vector<CellAnswer>& answers,
                       const RunReference& run_reference) {
   std::map<std::string, std::optional<records::CaseResult>> references;  // by id
@@ -246,10 +256,10 @@ void take_back_broken(const std::vector<Cell>& cells, std::vector<CellAnswer>& a
     if (!found || !found->equivalence || !promises) continue;
     const auto [reference, is_new] = references.try_emplace(id);
     if (is_new) reference->second = run_reference(*found, records::stack_text(planned.reference));
-    if (reference->second) launch::compare_gradients(*found, *reference->second);
-    if (found->equivalence->verdict != "broken") continue;
+    const auto why = why_broken(*found, reference->second ? &*reference->second : nullptr);
+    if (why.empty()) continue;
     answers[i].state = State::kUnknown;
-    answers[i].reason = "it does not train as it promises: " + found->equivalence->reason;
+    answers[i].reason = why;
     answers[i].value.reset();
     found.reset();
   }

@@ -69,6 +69,10 @@ std::vector<CellAnswer> search_cells(const std::vector<Cell>& cells, const Lanes
                                      const FitOptions& options, const TrialRunner& trials,
                                      FitListener& listener);
 
+// Why a case is no answer: it is seen without values that it does not train as it promises. Empty:
+// it is not. `reference`: what it is compared with; may be null.
+std::string why_broken(records::CaseResult& found, const records::CaseResult* reference);
+
 // Takes back the answers of stacks that train other parameters than they promise, which is seen
 // without values. `run_reference` runs what was found with another stack, where no cell has that;
 // nullopt: it did not run.

@@ -55,19 +55,15 @@ bool is_python(const planning::PlannedCase& planned) {
   return planned.spec.kind == records::CaseKind::kPython;
 }
 
-bool has_integer(const records::PluginUse& use, const char* name) {
+bool has_integer(const records::PluginUse& use, const std::string& name) {
   const auto found = use.options.find(name);
   return found != use.options.end() && found->is_number_integer();
 }
 
-// The option of a function in Python that is searched along, and the parts of the case that have
-// it.
-const char* python_option(Along along) {
-  return along == Along::kSequence ? "seq" : along == Along::kLayers ? "layers" : "rank";
-}
-
+// The part of the case whose option is searched along; an option of a function in Python has the
+// word for the search.
 records::PluginUse* python_part(planning::PlannedCase& planned, Along along) {
-  const auto* option = python_option(along);
+  const auto option = word_of(along);
   if (along != Along::kRank) return has_integer(planned.model, option) ? &planned.model : nullptr;
   const auto found = std::ranges::find_if(
       planned.strategies, [&](const auto& use) { return has_integer(use, option); });
@@ -85,14 +81,13 @@ std::optional<Limits> limits_in_python(planning::PlannedCase planned, Along alon
     return std::nullopt;
   }
   if (python_part(planned, along) != nullptr) return all;
-  why = along == Along::kRank
-            ? "no part of the stack has a rank"
-            : fmt::format("{} has no integer option {}", name, python_option(along));
+  why = along == Along::kRank ? "no part of the stack has a rank"
+                              : fmt::format("{} has no integer option {}", name, word_of(along));
   return std::nullopt;
 }
 
 void set_in_python(planning::PlannedCase& planned, Along along, std::int64_t value) {
-  const auto* option = python_option(along);
+  const auto option = word_of(along);
   auto& part = *python_part(planned, along);
   part.options[option] = value;
   part.selection.options[option] = value;

@@ -37,7 +37,8 @@ struct UnseenMemoryView {
 
 struct MoreRanksView {
   PEAKBENCH_VIEW(text(strategy, "The stack"),
-                 text(text, "How much of its peak on the most ranks does not shrink with more, in words"));
+                 text(text, "How much of its peak on the most ranks does not shrink with more, "
+                      "in words"));
 };
 
 struct LegendView {

@@ -290,7 +290,9 @@ TEST(SearchCell, OfAProgramsValueMoreMayTakeLess) {
 TEST(SearchCell, WhatIsNotRunSaysWhy) {
   OneCell one;
   one.cell.not_run = "lora and dora both take the slot adapters";
+  one.cell.limits.first = 4;
   const auto answer = one.search();
+  EXPECT_EQ(answer.first, 4);
   EXPECT_EQ(answer.state, State::kNotRun);
   EXPECT_EQ(answer.reason, one.cell.not_run);
   EXPECT_EQ(one.heard, 0);
