@@ -15,11 +15,9 @@
 #include "cli/measure.h"
 #include "cli/named_case.h"
 #include "cli/option_values.h"
-#include "cli/plugins.h"
 #include "cli/python_program.h"
 #include "cli/trials.h"
 #include "cli/worker.h"
-#include "launch/devices.h"
 #include "launch/interrupt.h"
 #include "records/device.h"
 #include "records/run.h"
@@ -116,13 +114,12 @@ class AdviseCommand {
     const auto run = records::read_run(arguments_.run);
     const auto& measured = case_of(run, arguments_);
     auto request = search::request_of(measured, run, device_of(measured, arguments_));
-    const auto build = (is_python(measured) ? builds_for_programs(world_, request, options())
-                                            : builds_for(world_, request, options()))
-                           .front();
+    const auto build =
+        builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card}).front();
     ask_python(world_, request);
     // What is wrong is said before anything runs.
     const auto plan = planning::make_plan(request, {&build, 1});
-    const auto stack = planning::stack_text(plan.cases.front().spec.strategies);
+    const auto stack = records::stack_text(plan.cases.front().spec.strategies);
     const auto runner = world_.make_runner(plan);
     const auto scratch = scratch_folder(std::filesystem::temp_directory_path());
     const launch::InterruptScope interrupts;
@@ -149,7 +146,12 @@ class AdviseCommand {
     advice.card =
         records::card_text(records::device_from(request.lists.at(records::Axis::kDevice).front()));
     advice.now = attempt({""}).front();
-    if (!advice.now.found) return tell_why_not(measured, advice.now);
+    if (!advice.now.found && launch::interrupted()) return kInterrupted;
+    if (!advice.now.found) {
+      world_.err << fmt::format("peakbench: {} fails even on a card without a memory limit: {}\n",
+                                printable(measured.spec.id), printable(advice.now.why_not));
+      return kEveryCaseFailed;
+    }
     request.timeout_s = longest_s(*advice.now.found);
     auto strategies = analysis::strategies_to_try(*advice.now.found, of_others(build));
     if (is_python(measured)) {
@@ -160,35 +162,18 @@ class AdviseCommand {
     }
     advice.tried = attempt(strategies);
     search::leave_out_broken(advice.tried, advice.now);
-    tell(advice);
+    world_.out << (arguments_.format.is_text() ? advice_text(advice, world_.out_width)
+                                               : arguments_.format.of(to_json(advice), "tried"))
+               << std::flush;
     return launch::interrupted() ? kInterrupted : kDone;
   }
 
  private:
-  BuildOptions options() const { return {.plugins = arguments_.plugins, .devices = any_card}; }
-
   static planning::Program with_stack(const planning::Request& request, const std::string& stack) {
     auto program = request.programs.front();
     program.python->cases.clear();
     program.python->strategies = {stack};
     return program;
-  }
-
-  int tell_why_not(const CaseResult& measured, const search::WithStrategy& now) {
-    if (launch::interrupted()) return kInterrupted;
-    world_.err << fmt::format("peakbench: {} fails even on a card without a memory limit: {}\n",
-                              printable(measured.spec.id), printable(now.why_not));
-    return kEveryCaseFailed;
-  }
-
-  void tell(const Advice& advice) {
-    if (arguments_.format.is_text()) {
-      world_.out << advice_text(advice, world_.out_width) << std::flush;
-      return;
-    }
-    auto json = to_json(advice);
-    if (arguments_.format.name == "csv") json = json["tried"];
-    world_.out << arguments_.format.of(json) << std::flush;
   }
 
   World& world_;
@@ -198,20 +183,16 @@ class AdviseCommand {
 }  // namespace
 
 Command add_advise(CLI::App& app, World& world) {
-  auto* command = app.add_subcommand(
-      "advise", "Try strategies that may lower a case's peak, and show what each saves");
-  command->footer(kAdviseFooter);
+  auto* command = subcommand(
+      app, "advise", "Try strategies that may lower a case's peak, and show what each saves",
+      kAdviseFooter);
   const auto arguments = std::make_shared<AdviseArguments>();
-  command->add_option("run", arguments->run, "Run folder, or its run.json")
-      ->required()
-      ->type_name("RUN");
-  command->add_option("case", arguments->wanted, "Case; optional if the run has only one")
-      ->type_name("CASE");
-  command
-      ->add_option("--card", arguments->card, "Emulated card to run on (default: the case's own)")
-      ->type_name("CARD");
-  command->add_option("--plugins", arguments->plugins, "Folder with more plugins (can be repeated)")
-      ->type_name("DIR");
+  add_value(*command, "run", arguments->run, "Run folder, or its run.json", "RUN")->required();
+  add_value(*command, "case", arguments->wanted, "Case; optional if the run has only one", "CASE");
+  add_value(*command, "--card", arguments->card,
+            "Emulated card to run on (default: the case's own)", "CARD");
+  add_value(*command, "--plugins", arguments->plugins, "Folder with more plugins (can be repeated)",
+            "DIR");
   add_jobs(*command, arguments->jobs, "Strategies to run at a time");
   command->add_flag("-q,--quiet", arguments->quiet, "Print only the advice and errors");
   add_output_format(*command, arguments->format);

@@ -173,10 +173,28 @@ std::vector<planning::Build> of_folders(World& world, const std::vector<std::str
   return builds;
 }
 
+std::vector<planning::Build> of_programs(World& world, const planning::Request& request,
+                                         const BuildOptions& options) {
+  if (!request.lists.at(Axis::kBuild).empty())
+    throw ConfigError("--build: a program has no worker; leave it out, or name a --model");
+  const auto& releases = request.lists.at(Axis::kTorch);
+  if (releases.empty()) return {build_of(planning::no_worker(), {}, options)};
+  const auto environment = launch::torch_of_environment();
+  std::vector<planning::Build> builds;
+  for (const auto& release : releases) {
+    auto& build = builds.emplace_back(build_of(planning::no_worker(), {}, options));
+    give_release(world, release, options, environment, build);
+  }
+  check_different(builds, releases);
+  if (builds.size() == 1) builds.front().torch.clear();
+  return builds;
+}
+
 }  // namespace
 
 std::vector<planning::Build> builds_for(World& world, const planning::Request& request,
                                         const BuildOptions& options) {
+  if (!planning::needs_worker(request)) return of_programs(world, request, options);
   const auto& releases = request.lists.at(Axis::kTorch);
   const auto& folders = request.lists.at(Axis::kBuild);
   if (!releases.empty() && !folders.empty())
@@ -195,22 +213,5 @@ std::vector<planning::Build> builds_for(World& world, const planning::Request& r
 }
 
 planning::DeviceHook any_card(const Worker& worker) { return launch::device_hook("", worker); }
-
-std::vector<planning::Build> builds_for_programs(World& world, const planning::Request& request,
-                                                 const BuildOptions& options) {
-  if (!request.lists.at(Axis::kBuild).empty())
-    throw ConfigError("--build: a program has no worker; leave it out, or name a --model");
-  const auto& releases = request.lists.at(Axis::kTorch);
-  if (releases.empty()) return {build_of(planning::no_worker(), {}, options)};
-  const auto environment = launch::torch_of_environment();
-  std::vector<planning::Build> builds;
-  for (const auto& release : releases) {
-    auto& build = builds.emplace_back(build_of(planning::no_worker(), {}, options));
-    give_release(world, release, options, environment, build);
-  }
-  check_different(builds, releases);
-  if (builds.size() == 1) builds.front().torch.clear();
-  return builds;
-}
 
 }  // namespace peakbench::cli

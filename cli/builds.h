@@ -20,18 +20,14 @@ struct BuildOptions {
 };
 
 // The builds with their plugins, and their differences if there are several. Compiles a worker if
-// the environment's PyTorch has none and no other was requested. Throws ConfigError: no such
-// release or build, a worker or a plugin that cannot be used, two names for one, --torch with
-// --build.
+// the environment's PyTorch has none and no other was requested. Programs alone need no worker:
+// they import the PyTorch of their Python, or one of --torch: the environment's, else one that is
+// installed in the cache. Throws ConfigError: no such release or build, a worker or a plugin that
+// cannot be used, two names for one, --torch with --build. Throws Interrupted.
 std::vector<planning::Build> builds_for(World& world, const planning::Request& request,
                                         const BuildOptions& options);
 
 // All that are emulated, and those of this machine; `auto` is the default card.
 planning::DeviceHook any_card(const planning::Worker& worker);
-
-// For programs alone, which import the PyTorch of their Python, or one of --torch: the
-// environment's, else one that is installed in the cache. Throws ConfigError; Interrupted.
-std::vector<planning::Build> builds_for_programs(World& world, const planning::Request& request,
-                                                 const BuildOptions& options);
 
 }  // namespace peakbench::cli

@@ -111,9 +111,11 @@ class CheckCommand {
       }
     }
     for (const auto& one : checked_) {
-      findings_.push_back(built(one));
-      const auto more = findings_of(one, runs);
-      findings_.insert(findings_.end(), more.begin(), more.end());
+      findings_.push_back(
+          {one.entry->id, "build", Answer::kPassed,
+           fmt::format("manifest valid; built for LibTorch {} and SDK revision {}",
+                       worker_of(world_).stamp.libtorch_version, planning::kSdkRevision)});
+      std::ranges::move(findings_of(one, runs), std::back_inserter(findings_));
     }
     return publish(runs);
   }
@@ -144,14 +146,14 @@ class CheckCommand {
     }
     // Beside those that come with the program: an id that one of them has is a problem, too.
     std::ostringstream ignored;
-    World silent = with_streams(ignored, ignored);
+    World silent = world_.with_streams(ignored, ignored);
     all_ = find_plugins(silent, {folder_});
     std::vector<std::string> problems = ours_.problems;
     for (const auto& problem : all_.problems)
       if (problem.find(plugins_) != std::string::npos && std::ranges::count(problems, problem) == 0)
         problems.push_back(problem);
     for (const auto& problem : problems)
-      findings_.push_back({plugins_, "build", Answer::kFailed, problem, {}});
+      findings_.push_back({plugins_, "build", Answer::kFailed, problem});
     for (const auto& plugin : all_.plugins) {
       const bool is_ours = std::ranges::any_of(ours_.plugins, [&](const auto& one) {
         return real_path(one.path) == real_path(plugin.path);
@@ -167,15 +169,13 @@ class CheckCommand {
       throw ConfigError(plugins_ + ": holds no strategy or model to check");
   }
 
-  bool has(Kind kind) const { return !ids(kind).empty(); }
   std::vector<std::string> ids(Kind kind) const {
     std::vector<std::string> found;
     for (const auto& one : checked_)
       if (one.kind == kind) found.push_back(one.entry->id);
     return found;
   }
-
-  // --- What is run -----------------------------------------------------------------------------
+  bool has(Kind kind) const { return !ids(kind).empty(); }
 
   std::vector<std::string> models() const {
     if (!arguments_.models.empty()) return arguments_.models;
@@ -264,13 +264,6 @@ class CheckCommand {
 
   std::string folder_of(const Part& part) const { return (fs::path(out_) / part.name).string(); }
 
-  World with_streams(std::ostream& out, std::ostream& err) {
-    return {out,           err,
-            world_.screen, world_.out_width,
-            world_.places, world_.make_runner,
-            world_.torch,  world_.chosen};
-  }
-
   bool has_sequences(const Part& part) const {
     return std::ranges::any_of(part.models, [&](const std::string& text) {
       const auto id = text.substr(0, text.find(','));
@@ -319,14 +312,13 @@ class CheckCommand {
                                 reports::count_of(part.models.size(), "model"), part.device);
     typed.insert(typed.end(), more.begin(), more.end());
     std::ostringstream table, said;
-    World inner = with_streams(table, arguments_.quiet ? said : world_.err);
+    World inner = world_.with_streams(table, arguments_.quiet ? said : world_.err);
     const int code = run_program(typed, inner);
     if (code != kDone && code != kEveryCaseFailed) world_.err << said.str();
     return code;
   }
 
-  // --- Tests of a plugin's repository ----------------------------------------------------------
-
+  // The tests of a plugin's repository: one run.
   int quick() {
     Part part{"bytes", emulated(), models(), alone()};
     if (arguments_.promise) part = {"promise", "cpu", models(), alone()};
@@ -343,7 +335,7 @@ class CheckCommand {
   }
 
   Finding accepted_bytes(const records::Run& run) const {
-    Finding finding{name(), "bytes", Answer::kPassed, "as accepted in " + arguments_.expect, {}};
+    Finding finding{name(), "bytes", Answer::kPassed, "as accepted in " + arguments_.expect};
     if (accepts()) {
       files::write_json_file(arguments_.expect, figures_of(run));
       finding.text = "accepted in " + arguments_.expect;
@@ -354,17 +346,6 @@ class CheckCommand {
                                  arguments_.expect, kHowToAccept);
     }
     return finding;
-  }
-
-  // --- What is told ----------------------------------------------------------------------------
-
-  Finding built(const Checked& one) const {
-    return {one.entry->id,
-            "build",
-            Answer::kPassed,
-            fmt::format("manifest valid; built for LibTorch {} and SDK revision {}",
-                        worker_of(world_).stamp.libtorch_version, planning::kSdkRevision),
-            {}};
   }
 
   nlohmann::ordered_json as_json(const CheckRuns& runs) const {
@@ -402,7 +383,7 @@ class CheckCommand {
     if (arguments_.format.is_text())
       world_.out << findings_text(findings_, world_.line_width) << printable(last) << "\n";
     else
-      world_.out << arguments_.format.of(arguments_.format.name == "csv" ? json["findings"] : json);
+      world_.out << arguments_.format.of(json, "findings");
     world_.out << std::flush;
     return all_passed(findings_) ? kDone : kFailedCase;
   }

@@ -18,20 +18,34 @@ std::string answer_word(Answer answer) {
   return std::array{"passed", "failed", "not checked"}.at(static_cast<std::size_t>(answer));
 }
 
-nlohmann::ordered_json json_of(const Finding& finding) {
-  return {{"id", finding.id},
-          {"question", finding.question},
-          {"answer", answer_word(finding.answer)},
-          {"text", finding.text},
-          {"failures", finding.failures}};
-}
-
 std::string counts(const std::vector<Finding>& findings) {
   const auto of = [&](Answer answer) {
     return std::ranges::count(findings, answer, &Finding::answer);
   };
   return fmt::format("{} passed, {} failed, {} not checked", of(Answer::kPassed),
                      of(Answer::kFailed), of(Answer::kNotChecked));
+}
+
+using nlohmann::json;
+
+std::string figure_text(const json& value) {
+  if (value.is_null()) return "none";
+  if (value.is_number_integer()) return reports::grouped(value.get<std::int64_t>());
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_structured() ? "figures" : value.dump();
+}
+
+// "expected 1,024, got 1,536 (+512)"
+std::string change_text(const json& before, const json& now) {
+  auto text = fmt::format("expected {}, got {}", figure_text(before), figure_text(now));
+  if (before.is_number_integer() && now.is_number_integer() && before >= 0)  // no overflow
+    text += fmt::format(
+        " ({})", reports::signed_grouped(now.get<std::int64_t>() - before.get<std::int64_t>()));
+  return text;
+}
+
+json at(const json& whole, const json::json_pointer& place) {
+  return whole.contains(place) ? whole.at(place) : json();
 }
 
 }  // namespace
@@ -60,48 +74,26 @@ std::string findings_text(const std::vector<Finding>& findings, int width) {
 
 nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
   auto json = nlohmann::ordered_json::array();
-  for (const auto& finding : findings) json.push_back(json_of(finding));
+  for (const auto& finding : findings)
+    json.push_back({{"id", finding.id},
+                    {"question", finding.question},
+                    {"answer", answer_word(finding.answer)},
+                    {"text", finding.text},
+                    {"failures", finding.failures}});
   return json;
 }
 
 std::string findings_markdown(const std::vector<Finding>& findings) {
   std::string text = "| entry | question | answer | |\n|:--|:--|:--|:--|\n";
-  for (const auto& finding : findings) {
+  for (const auto& finding : findings)
     text += fmt::format("| {} | {} | {} | {} |\n", reports::escape_markdown(finding.id),
                         finding.question, answer_word(finding.answer),
                         reports::escape_markdown(finding.text));
-  }
   for (const auto& finding : findings)
     for (const auto& failure : finding.failures)
       text += fmt::format("\n- {}: {}", finding.question, reports::escape_markdown(failure));
   return text + (text.back() == '\n' ? "" : "\n");
 }
-
-namespace {
-
-using nlohmann::json;
-
-std::string figure_text(const json& value) {
-  if (value.is_null()) return "none";
-  if (value.is_number_integer()) return reports::grouped(value.get<std::int64_t>());
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_structured() ? "figures" : value.dump();
-}
-
-// "expected 1,024, got 1,536 (+512)"
-std::string change_text(const json& before, const json& now) {
-  auto text = fmt::format("expected {}, got {}", figure_text(before), figure_text(now));
-  if (before.is_number_integer() && now.is_number_integer() && before >= 0)  // no overflow
-    text += fmt::format(
-        " ({})", reports::signed_grouped(now.get<std::int64_t>() - before.get<std::int64_t>()));
-  return text;
-}
-
-json at(const json& whole, const json::json_pointer& place) {
-  return whole.contains(place) ? whole.at(place) : json();
-}
-
-}  // namespace
 
 json figures_of(const records::Run& run) {
   json cases = json::object();

@@ -1,3 +1,4 @@
+// What `peakbench check` found, and how it is shown. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,16 +9,14 @@
 
 namespace peakbench::cli {
 
-// What `peakbench check` found, and how it is shown. Pure.
-
 enum class Answer { kPassed, kFailed, kNotChecked };
 
 struct Finding {
   std::string id;        // of the entry; of a library that cannot be used, its file
   std::string question;  // build | runs | options | same bytes | longer run | promise | stacks
   Answer answer = Answer::kPassed;
-  std::string text;                   // one sentence
-  std::vector<std::string> failures;  // one sentence a case: "ID: crashed: ..."
+  std::string text = {};                   // one sentence
+  std::vector<std::string> failures = {};  // one sentence a case: "ID: crashed: ..."
 };
 
 bool all_passed(const std::vector<Finding>& findings);
@@ -28,9 +27,8 @@ nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
 // A table for a README or a release: GitHub's Markdown.
 std::string findings_markdown(const std::vector<Finding>& findings);
 
-// The figures of a run that a plugin's author accepted, as NAME.expected.json has them. Pure.
-
-// `libtorch`, its version, and `cases`: by id the status, the peaks and the bytes by category.
+// The figures that a plugin's author accepts, for NAME.expected.json: `libtorch`, its version, and
+// `cases`: by id the status, the peaks and the bytes by category.
 nlohmann::json figures_of(const records::Run& run);
 
 // A sentence for each figure that differs and for each case that only one of them has. `accepted`

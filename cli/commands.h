@@ -25,17 +25,15 @@ inline CLI::App* subcommand(CLI::App& parent, const std::string& name, const std
   return command;
 }
 
-// `typed`: the whole command line, for the record.
-Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_run(CLI::App& app, World& world);
 // What a scheduler's task runs: one task of a submission that `run --executor slurm` made.
 Command add_work(CLI::App& app, World& world);
-Command add_fit(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_fit(CLI::App& app, World& world);
 Command add_advise(CLI::App& app, World& world);
 Command add_list(CLI::App& app, World& world);
 Command add_describe(CLI::App& app, World& world);
-Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed);
-// `typed`: for the words after "--", which are the debugger's.
-Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_merge(CLI::App& app, World& world);
+Command add_debug(CLI::App& app, World& world);
 Command add_report(CLI::App& app, World& world);
 Command add_quickstart(CLI::App& app, World& world);
 Command add_new(CLI::App& app, World& world);
@@ -46,21 +44,20 @@ Command add_doctor(CLI::App& app, World& world);
 Command add_completion(CLI::App& app, World& world);
 Command add_man(CLI::App& app, World& world);
 Command add_emulate(CLI::App& app, World& world);
-// `typed`: the whole command line, for the record.
-Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_trace(CLI::App& app, World& world);
 Command add_export(CLI::App& app, World& world);
-Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_import(CLI::App& app, World& world);
 Command add_history(CLI::App& app, World& world);
 Command add_publish(CLI::App& app, World& world);
 Command add_compare(CLI::App& app, World& world);
 Command add_gate(CLI::App& app, World& world);
-Command add_releases(CLI::App& app, World& world, const std::vector<std::string>& typed);
-Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Command add_releases(CLI::App& app, World& world);
+Command add_ab(CLI::App& app, World& world);
 
 // By name, in the order of the program's help.
 using Commands = std::vector<std::pair<std::string, Command>>;
 // Those of a program, which links one of all_commands.cpp and quickstart_commands.cpp.
-Commands add_commands(CLI::App& app, World& world, const std::vector<std::string>& typed);
+Commands add_commands(CLI::App& app, World& world);
 
 // Prints what may come next, a line each (completion.h).
 int complete(const CLI::App& app, World& world, const std::vector<std::string>& words);

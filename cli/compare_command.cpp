@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -75,9 +74,8 @@ void add_policy(CLI::App& command, ComparisonArguments& arguments) {
 compare::Policy policy_for(const ComparisonArguments& arguments, const analysis::Source& base,
                            const analysis::Source& now) {
   auto policy = compare::policy_of(base, now);
-  for (const auto& [key, text] : arguments.policy) {
+  for (const auto& [key, text] : arguments.policy)
     records::set_gate(policy, key, text, key == "false_alarms" ? "--false-alarms" : "--" + key);
-  }
   return policy;
 }
 
@@ -183,19 +181,7 @@ int show(World& world, const ComparisonArguments& arguments) {
   return kDone;
 }
 
-}  // namespace
-
-Command add_compare(CLI::App& app, World& world) {
-  auto* command =
-      subcommand(app, "compare", "Show what differs between two runs, and where", kCompareFooter);
-  const auto arguments = std::make_shared<ComparisonArguments>();
-  add_comparison_options(*command, *arguments);
-  return [&world, arguments] { return show(world, *arguments); };
-}
-
 // `peakbench gate`: a comparison judged, for continuous integration.
-
-namespace {
 
 constexpr const char* kGateFooter = R"(Examples:
   peakbench gate results/main results/change
@@ -263,6 +249,14 @@ int judge(World& world, const GateArguments& gate) {
 }
 
 }  // namespace
+
+Command add_compare(CLI::App& app, World& world) {
+  auto* command =
+      subcommand(app, "compare", "Show what differs between two runs, and where", kCompareFooter);
+  const auto arguments = std::make_shared<ComparisonArguments>();
+  add_comparison_options(*command, *arguments);
+  return [&world, arguments] { return show(world, *arguments); };
+}
 
 Command add_gate(CLI::App& app, World& world) {
   auto* command = subcommand(

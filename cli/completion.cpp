@@ -116,39 +116,7 @@ Words candidates(const CLI::App& app, const Words& words, const CompletionValues
   return found;
 }
 
-}  // namespace
-
-const CLI::App* command_named(const CLI::App& app, const std::string& word) {
-  for (const auto* command : app.get_subcommands({}))
-    if (command->get_name() == word) return command;
-  return nullptr;
-}
-
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-
-const CLI::Option* option_named(const CLI::App& command, const std::string& word) {
-  const auto name = word.substr(0, word.find('='));
-  for (const auto* option : command.get_options())
-    for (const auto& known : option->get_lnames())
-      if (name == "--" + known) return option;
-  for (const auto* option : command.get_options())
-    for (const auto& known : option->get_snames())
-      if (name == "-" + known) return option;
-  return nullptr;
-}
-
-Words completions(const CLI::App& app, const Words& words, const CompletionValues& values) {
-  if (words.empty()) return {};
-  auto found = candidates(app, words, values);
-  std::erase_if(found, [&](const std::string& one) { return one.rfind(words.back(), 0) != 0; });
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
 // `peakbench completion` and `peakbench man`: what a shell and `man` are told of the commands.
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -208,6 +176,34 @@ Words values_of(const World& world, const std::string& option) {
 }
 
 }  // namespace
+
+const CLI::App* command_named(const CLI::App& app, const std::string& word) {
+  for (const auto* command : app.get_subcommands({}))
+    if (command->get_name() == word) return command;
+  return nullptr;
+}
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+const CLI::Option* option_named(const CLI::App& command, const std::string& word) {
+  const auto name = word.substr(0, word.find('='));
+  for (const auto* option : command.get_options())
+    for (const auto& known : option->get_lnames())
+      if (name == "--" + known) return option;
+  for (const auto* option : command.get_options())
+    for (const auto& known : option->get_snames())
+      if (name == "-" + known) return option;
+  return nullptr;
+}
+
+Words completions(const CLI::App& app, const Words& words, const CompletionValues& values) {
+  if (words.empty()) return {};
+  auto found = candidates(app, words, values);
+  std::erase_if(found, [&](const std::string& one) { return one.rfind(words.back(), 0) != 0; });
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
 
 int complete(const CLI::App& app, World& world, const Words& words) {
   const CompletionValues values{

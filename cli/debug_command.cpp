@@ -161,7 +161,7 @@ int debug(World& world, const DebugArguments& arguments, const std::vector<std::
 
 }  // namespace
 
-Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+Command add_debug(CLI::App& app, World& world) {
   auto* command =
       subcommand(app, "debug", "Start the worker of one case under a debugger", kDebugFooter);
   const auto arguments = std::make_shared<DebugArguments>();
@@ -176,9 +176,9 @@ Command add_debug(CLI::App& app, World& world, const std::vector<std::string>& t
             "PROGRAM");
   add_value(*command, "-o,--out", arguments->out,
             "Folder of the job, its trace and result (default: a new temporary folder)", "DIR");
-  return [&world, arguments, &typed] {
+  return [&world, arguments] {
     arguments->run.suite = suite_file(world.places, arguments->run.suite);
-    return debug(world, *arguments, for_debugger(typed));
+    return debug(world, *arguments, for_debugger(world.typed));
   };
 }
 

@@ -92,8 +92,8 @@ constexpr const char* kBuild =
 struct Diagnosis {
   std::string subject;
   bool good = true;
-  std::string found;  // what is there
-  std::string fix;    // what to do, where something is wrong
+  std::string found;     // what is there
+  std::string fix = {};  // what to do, where something is wrong
 };
 
 Diagnosis check_program(const std::optional<planning::Worker>& worker) {
@@ -104,7 +104,7 @@ Diagnosis check_program(const std::optional<planning::Worker>& worker) {
         ", for LibTorch {} ({}, {})", libtorch_version(*worker), worker->stamp.libtorch_git_version,
         libtorch_cuda(*worker) == planning::kNoCuda ? "without CUDA"
                                                     : "CUDA " + libtorch_cuda(*worker));
-  return {"peakbench", true, found, ""};
+  return {"peakbench", true, found};
 }
 
 // Nullopt: there is none, which is found.
@@ -127,8 +127,7 @@ Diagnosis check_worker(const planning::Worker& worker) {
     return {"worker", true,
             fmt::format("{} starts and finds LibTorch{} ({} ms)", worker.program,
                         worker.torch.folder.empty() ? "" : " in " + worker.torch.folder,
-                        said.wall_ns / 1'000'000),
-            ""};
+                        said.wall_ns / 1'000'000)};
   return {"worker", false, fmt::format("{} does not start: {}", worker.program, said.end),
           "if a library is missing, LibTorch was moved or deleted: run ci/libtorch, then configure "
           "and build again"};
@@ -139,15 +138,13 @@ Diagnosis check_worker(const planning::Worker& worker) {
 Diagnosis try_device(const planning::Worker& worker, const std::string& id) {
   const auto device = records::device_from(id);
   if (const auto why = launch::why_not_with(worker, device); !why.empty())
-    return {device.module, true, why, ""};
+    return {device.module, true, why};
   const auto said = launch::ask_worker(worker.program, {"--try-device", id},
                                        launch::environment_for(device, worker));
-  const bool good = said.text.find(id + " works") != std::string::npos;
-  if (good)
+  if (said.text.find(id + " works") != std::string::npos)
     return {
         device.module, true,
-        fmt::format("{}: the worker makes a tensor there ({} ms)", id, said.wall_ns / 1'000'000),
-        ""};
+        fmt::format("{}: the worker makes a tensor there ({} ms)", id, said.wall_ns / 1'000'000)};
   return {
       device.module, false, fmt::format("{}: the worker cannot use it: {}", id, said.end),
       device.is_card ? fmt::format("{}; cases on other devices can run", device.needs) : kBuild};
@@ -197,8 +194,7 @@ Diagnosis check_templates(const Places& places) {
   }
   const bool charts = reports::charts_view(places.templates).has_value();
   return {"templates", true,
-          places.templates + (charts ? "" : " (without D3: reports have no interactive chart)"),
-          ""};
+          places.templates + (charts ? "" : " (without D3: reports have no interactive chart)")};
 }
 
 Diagnosis check_memory() {
@@ -225,13 +221,13 @@ Diagnosis check_devices() {
   std::vector<std::string> texts;
   for (const auto& device : launch::devices_of_this_machine())
     texts.push_back(device.id + ": " + device.title);
-  return {"devices", true, fmt::format("{}", fmt::join(texts, "; ")), ""};
+  return {"devices", true, fmt::format("{}", fmt::join(texts, "; "))};
 }
 
 Diagnosis check_driver(const std::optional<planning::Worker>& worker) {
   const auto driver = launch::driver_of_this_machine(worker ? libtorch_cuda(*worker) : "");
   if (driver.version.empty())
-    return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards", ""};
+    return {"driver", true, "none of NVIDIA's: devices are the CPU and emulated cards"};
   return {"driver", driver.problem.empty(), fmt::format("NVIDIA {}", driver.version),
           driver.problem};
 }
@@ -245,8 +241,7 @@ Diagnosis check_emulator() {
     return {"emulator", true,
             fmt::format("{} cards; {} stub libraries for LibTorch {}, in {}", served,
                         installation.libraries.size(), installation.libtorch_version,
-                        installation.folder.lexically_normal().string()),
-            ""};
+                        installation.folder.lexically_normal().string())};
   } catch (const ConfigError& error) {
     return {"emulator", false, error.what(), kBuild};
   }
@@ -269,32 +264,28 @@ std::vector<Diagnosis> find_all(World& world, const std::vector<std::string>& fo
   if (worker) diagnoses.push_back(check_worker(*worker));
   const bool starts = diagnoses.back().good;
   if (worker) check_plugins(*worker, folders, diagnoses);
-  for (const auto& diagnosis :
-       {check_templates(world.places), check_devices(), check_driver(worker), check_emulator()})
-    diagnoses.push_back(diagnosis);
+  diagnoses.insert(diagnoses.end(), {check_templates(world.places), check_devices(),
+                                     check_driver(worker), check_emulator()});
   if (worker && starts) check_cards(*worker, diagnoses);
-  for (const auto& diagnosis : {check_memory(), check_disk()}) diagnoses.push_back(diagnosis);
+  diagnoses.insert(diagnoses.end(), {check_memory(), check_disk()});
   return diagnoses;
 }
 
 int examine(World& world, bool json, const std::vector<std::string>& folders) {
   const auto diagnoses = find_all(world, folders);
-  bool good = true;
-  for (const auto& diagnosis : diagnoses) good &= diagnosis.good;
+  const auto line = [&](const char* state, const std::string& subject, const std::string& words) {
+    world.out << hanging(fmt::format("{:<8} {:<10} ", state, subject), printable(words),
+                         world.out_width);
+  };
   if (json) {
     world.out << json_text(as_json(diagnoses));
   } else {
     for (const auto& diagnosis : diagnoses) {
-      const auto line = [&](const char* state, const std::string& subject,
-                            const std::string& words) {
-        world.out << hanging(fmt::format("{:<8} {:<10} ", state, subject), printable(words),
-                             world.out_width);
-      };
       line(diagnosis.good ? "ok" : "PROBLEM", diagnosis.subject, diagnosis.found);
       if (!diagnosis.good) line("", "", diagnosis.fix);
     }
   }
-  return good ? kDone : kUnusableInput;
+  return std::ranges::all_of(diagnoses, &Diagnosis::good) ? kDone : kUnusableInput;
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// `peakbench emulate`: any program that uses PyTorch with CUDA, on a card that is not there.
 #include "cli/emulate_command.h"
 
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ namespace peakbench::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using emulator::View;
 
 constexpr const char* kJournals = "journals";   // in the folder of the program's figures
 constexpr std::int64_t kMostBytes = 256 << 20;  // of a journal: TMPDIR may be memory
@@ -92,8 +94,7 @@ struct Told {
 };
 
 // Its text is made for one view only.
-Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder,
-             emulator::View view) {
+Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder, View view) {
   auto recorded =
       programs::read_journals(folder / kJournals, {.device = "emulated:" + program.card.spec,
                                                    .emulated = true,
@@ -109,9 +110,9 @@ Told told_of(const emulator::EmulatedProgram& program, const fs::path& folder,
   if (static_cast<std::uint64_t>(found->peak.allocated_bytes) == counted) {
     const analysis::Teller teller{count > 1 ? name_of(journal) : "", count};
     Told told{.json = analysis::peak_json(journal.trace, found->lifetimes)};
-    if (view == emulator::View::kDetails)
+    if (view == View::kDetails)
       told.whole = analysis::peak_in_short(journal.trace, found->lifetimes, teller);
-    else if (view == emulator::View::kSummary)
+    else if (view == View::kSummary)
       told.brief = analysis::peak_brief(journal.trace, found->lifetimes);
     told.json["pid"] = journal.pid;
     told.json["rank"] = journal.rank < 0 ? nlohmann::json() : nlohmann::json(journal.rank);
@@ -196,18 +197,10 @@ std::string whole_text(const emulator::EmulatedProgram& program, const Told& tol
   return told.whole.empty() ? "" : escaped_controls("\n" + told.whole);
 }
 
-}  // namespace
-
-std::string peak_lines(const analysis::PeakBrief& brief, const emulator::Look& look) {
-  auto text = emulator::labelled("Peak", brief.when, look);
-  text += emulator::labelled("By category", brief.categories, look);
-  if (!brief.fills.empty()) text += emulator::labelled("Filled by", brief.fills, look);
-  return text + emulator::labelled(
-                    "Try",
-                    brief.advice.empty() ? "nothing: no likely mistake was found" : brief.advice,
-                    look);
-}
-
+// Traces the program if an installed tracer fits its PyTorch, and reports the peak when it has
+// ended: to stderr, and to the JSON as `peak` (null if unknown). The figures are only reported if
+// the trace's peak equals PyTorch's own. `misplaced`: an option of Peakbench that the program was
+// given, to be named if it fails before it uses the card.
 void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced) {
   struct State {
     bool traced = false;
@@ -244,18 +237,12 @@ void tell_peak(emulator::EmulateRequest& request, const std::string& misplaced) 
           printable(state->compiled_for));
     figures["peak"] = std::move(told.json);
     told.misplaced = misplaced;
-    if (look.view == emulator::View::kSummary)
+    if (look.view == View::kSummary)
       std::fputs(short_lines(program, folder, told, look).c_str(), stderr);
-    else if (look.view == emulator::View::kDetails)
+    else if (look.view == View::kDetails)
       std::fputs(whole_text(program, told, look).c_str(), stderr);
   };
 }
-
-// `peakbench emulate`: any program that uses PyTorch with CUDA, on a card that is not there.
-
-namespace {
-
-using emulator::View;
 
 constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card h100-80gb -- python3 train.py
@@ -281,22 +268,6 @@ struct EmulateArguments {
   bool lines = true, details = false, quiet = false;
   std::string json;
 };
-
-View view_of(const EmulateArguments& arguments) {
-  if (arguments.quiet) return View::kAnswer;
-  return arguments.details ? View::kDetails : View::kSummary;
-}
-
-void add_output_options(CLI::App& command, EmulateArguments& arguments) {
-  add_value(command, "--json", arguments.json,
-            "Write the figures as JSON to FILE, or to standard output", "[FILE]");
-  add_value(command, "--name", arguments.request.name,
-            "Name of the program in comparisons (default: its script's file name)", "NAME");
-  auto* details = command.add_flag("-v,--details", arguments.details,
-                                   "Print everything: each process, its reads, the whole verdict");
-  command.add_flag("-q,--quiet", arguments.quiet, "Print only whether the program fits")
-      ->excludes(details);
-}
 
 // The option of `emulate` that the program was given in its place, and where it belongs; empty:
 // there is none. Short names are left out: programs have their own -v and -q.
@@ -326,13 +297,25 @@ int emulate(World& world, const CLI::App& command, EmulateArguments& arguments) 
     request.json_out = &world.out;
   else
     request.json_path = arguments.json;
-  request.look.view = view_of(arguments);
+  request.look.view = arguments.quiet     ? View::kAnswer
+                      : arguments.details ? View::kDetails
+                                          : View::kSummary;
   if (command.count("--card") == 0) request.look.card_note = " (the default card)";
   if (arguments.lines) tell_peak(request, misplaced);
   return emulator::run_emulated(request);
 }
 
 }  // namespace
+
+std::string peak_lines(const analysis::PeakBrief& brief, const emulator::Look& look) {
+  auto text = emulator::labelled("Peak", brief.when, look);
+  text += emulator::labelled("By category", brief.categories, look);
+  if (!brief.fills.empty()) text += emulator::labelled("Filled by", brief.fills, look);
+  return text + emulator::labelled(
+                    "Try",
+                    brief.advice.empty() ? "nothing: no likely mistake was found" : brief.advice,
+                    look);
+}
 
 Command add_emulate(CLI::App& app, World& world) {
   auto* command = subcommand(
@@ -343,7 +326,14 @@ Command add_emulate(CLI::App& app, World& world) {
   add_value(*command, "--card", request.card,
             "Emulated card: h100-80gb (default), h100-80gb,memory=60GiB,count=8, or a JSON file",
             "CARD");
-  add_output_options(*command, *arguments);
+  add_value(*command, "--json", arguments->json,
+            "Write the figures as JSON to FILE, or to standard output", "[FILE]");
+  add_value(*command, "--name", request.name,
+            "Name of the program in comparisons (default: its script's file name)", "NAME");
+  auto* details = command->add_flag("-v,--details", arguments->details,
+                                    "Print everything: each process, its reads, the whole verdict");
+  command->add_flag("-q,--quiet", arguments->quiet, "Print only whether the program fits")
+      ->excludes(details);
   command->add_flag_callback(
       "--no-compute", [&request] { request.values.compute = false; },
       "Compute no values; most values that the host reads back are then unknown");

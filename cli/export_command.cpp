@@ -78,26 +78,7 @@ int write(World& world, const ExportArguments& arguments) {
   return kDone;
 }
 
-}  // namespace
-
-Command add_export(CLI::App& app, World& world) {
-  auto* command = subcommand(app, "export",
-                             "Export a case's trace as a PyTorch memory snapshot or for Perfetto",
-                             kExportFooter);
-  const auto arguments = std::make_shared<ExportArguments>();
-  add_value(*command, "run", arguments->run, "Run folder, or its run.json", "RUN")->required();
-  add_value(*command, "case", arguments->wanted, "Case; optional if the run has only one", "CASE");
-  add_value(*command, "-f,--format", arguments->format,
-            "Output format: snapshot (default) or chrome", "NAME")
-      ->check(one_of({"snapshot", "chrome"}));
-  add_value(*command, "-o,--out", arguments->out,
-            "Output file (default: SLUG.pickle or SLUG.json in the working directory)", "FILE");
-  return [&world, arguments] { return write(world, *arguments); };
-}
-
 // `peakbench import`: a memory snapshot that PyTorch wrote, as a run with its report.
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -123,9 +104,9 @@ std::string folder_of(const ImportArguments& arguments) {
   return (fs::path("results") / name).string();
 }
 
-int import(World& world, const ImportArguments& arguments, const std::vector<std::string>& typed) {
+int import(World& world, const ImportArguments& arguments) {
   auto run = programs::import_snapshots(arguments.snapshot, arguments.name, arguments.card);
-  run.command = typed;
+  run.command = world.typed;
   const auto folder = folder_of(arguments);
   programs::write_program_run(
       run, folder, arguments.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew);
@@ -139,7 +120,22 @@ int import(World& world, const ImportArguments& arguments, const std::vector<std
 
 }  // namespace
 
-Command add_import(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+Command add_export(CLI::App& app, World& world) {
+  auto* command = subcommand(app, "export",
+                             "Export a case's trace as a PyTorch memory snapshot or for Perfetto",
+                             kExportFooter);
+  const auto arguments = std::make_shared<ExportArguments>();
+  add_value(*command, "run", arguments->run, "Run folder, or its run.json", "RUN")->required();
+  add_value(*command, "case", arguments->wanted, "Case; optional if the run has only one", "CASE");
+  add_value(*command, "-f,--format", arguments->format,
+            "Output format: snapshot (default) or chrome", "NAME")
+      ->check(one_of({"snapshot", "chrome"}));
+  add_value(*command, "-o,--out", arguments->out,
+            "Output file (default: SLUG.pickle or SLUG.json in the working directory)", "FILE");
+  return [&world, arguments] { return write(world, *arguments); };
+}
+
+Command add_import(CLI::App& app, World& world) {
   auto* command = subcommand(
       app, "import", "Import a PyTorch memory snapshot as a run with a report", kImportFooter);
   const auto arguments = std::make_shared<ImportArguments>();
@@ -154,7 +150,7 @@ Command add_import(CLI::App& app, World& world, const std::vector<std::string>& 
   add_value(*command, "--card", arguments->card,
             "Emulated card that the snapshot was made on (default: a real card)", "CARD");
   command->add_flag("--overwrite", arguments->overwrite, "Delete the run in --output first");
-  return [&world, arguments, &typed] { return import(world, *arguments, typed); };
+  return [&world, arguments] { return import(world, *arguments); };
 }
 
 }  // namespace peakbench::cli

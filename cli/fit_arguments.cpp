@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/errors.h"
-#include "cli/option_values.h"
 #include "cli/program_words.h"
 #include "cli/python_program.h"
 #include "emulator/host/card.h"
@@ -21,7 +19,6 @@ namespace {
 using records::Axis;
 using search::Along;
 
-constexpr const char* kAllCards = "all";
 // Whose kernels a budget without a card means.
 constexpr const char* kCardOfBudgets = "h100-80gb";
 
@@ -32,9 +29,9 @@ std::vector<std::string> all_cards() {
   return ids;
 }
 
-std::vector<std::string> cards_of(const FitArguments& arguments) {
-  if (asks_for_smallest_card(arguments)) return all_cards();
-  auto cards = split_values(arguments.cards, true, "--card");
+std::vector<std::string> devices_of(const FitArguments& arguments) {
+  auto cards = asks_for_smallest_card(arguments) ? all_cards()
+                                                 : split_values(arguments.cards, true, "--card");
   for (const auto& budget : split_values(arguments.budgets, false, "--budget")) {
     const auto bytes = bytes_from(budget, "--budget");
     // As typed where that is one word.
@@ -42,13 +39,8 @@ std::vector<std::string> cards_of(const FitArguments& arguments) {
         fmt::format("{},memory={}", kCardOfBudgets,
                     budget.find(' ') == std::string::npos ? budget : fmt::format("{}B", bytes)));
   }
+  for (auto& card : cards) card = records::emulated_device(card);
   return cards;
-}
-
-std::vector<std::string> devices_of(const FitArguments& arguments) {
-  std::vector<std::string> devices;
-  for (const auto& card : cards_of(arguments)) devices.push_back(records::emulated_device(card));
-  return devices;
 }
 
 void check_where(const FitArguments& arguments) {
@@ -80,11 +72,6 @@ void check_for_program(const FitArguments& arguments) {
     throw ConfigError("--largest is for models of Peakbench; for a program: --vary NAME=1..64");
 }
 
-void check_for_python(const FitArguments& arguments) {
-  if (!arguments.cudnn.empty()) refuse_for_python("--cudnn", arguments.program);
-  if (!arguments.plugins.empty()) refuse_for_python("--plugins", arguments.program);
-}
-
 void check_lists(const FitArguments& arguments, Along along) {
   const auto refuse = [](const char* option, const char* word) {
     throw ConfigError(
@@ -106,8 +93,7 @@ void check_lists(const FitArguments& arguments, Along along) {
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
   for (const auto* row : records::asked_axes())
     if (row->axis != Axis::kDevice) {
-      auto* option = add_axis_option(command, *row, arguments.cases)
-                         ->group("Cases (options can be repeated; every combination is a case)");
+      auto* option = add_axis_option(command, *row, arguments.cases);
       if (row->axis == Axis::kBatchSize)
         option->description(
             "Batch size, in samples: check whether it fits (default: find the largest)");
@@ -118,14 +104,11 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_repeated(command, "--budget", arguments.budgets,
                "Memory to fit, instead of a card: 20GiB; the emulated card is an h100-80gb",
                "SIZE");
-  command
-      .add_option("--largest", arguments.largest,
-                  "Quantity to maximize: batch (default without --batch), seq, layers, rank")
-      ->type_name("batch|seq|layers|rank");
-  command
-      .add_option("--vary", arguments.vary,
-                  "Values of {NAME} in the command of a program: NAME=1..64")
-      ->type_name("NAME=A..B");
+  add_value(command, "--largest", arguments.largest,
+            "Quantity to maximize: batch (default without --batch), seq, layers, rank",
+            "batch|seq|layers|rank");
+  add_value(command, "--vary", arguments.vary,
+            "Values of {NAME} in the command of a program: NAME=1..64", "NAME=A..B");
   add_number(command, "--steps", arguments.steps, "Steps of a run (default 3)", 1,
              planning::kMostSteps);
   add_number(command, "--check", arguments.check,
@@ -136,19 +119,13 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_number(command, "--timeout", arguments.timeout_s,
              "Time limit of a run, in seconds (default 3600)", 1, planning::kMostSeconds);
   add_jobs(command, arguments.jobs, "Cells of the table to search at a time");
-  command
-      .add_option("--assume", arguments.assume,
-                  "Sizes that depend on unknown values: no rows or all rows")
-      ->check(one_of({"nonzero=none", "nonzero=all"}))
-      ->type_name("nonzero=none|all");
+  add_assume(command, arguments.assume, "Sizes that depend on unknown values: no rows or all rows");
   add_second_guess(command, arguments.second_guesses);
   add_on_off(command, "--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off");
   add_repeated(command, "--plugins", arguments.plugins,
                "Folder with more plugins (can be repeated)", "DIR");
-  command
-      .add_option("-o,--out", arguments.out,
-                  "Folder of the results (default: results/fit-NAME-TIME)")
-      ->type_name("DIR");
+  add_value(command, "-o,--out", arguments.out,
+            "Folder of the results (default: results/fit-NAME-TIME)", "DIR");
   command.add_flag("--overwrite", arguments.overwrite, "Delete the run in --out first");
   command.add_flag("--no-report", arguments.no_report, "Write run.json and fit.json only");
   command.add_flag("-q,--quiet", arguments.quiet, "Print only the result and errors");
@@ -159,7 +136,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
 
 bool asks_for_smallest_card(const FitArguments& arguments) {
   const auto cards = split_values(arguments.cards, true, "--card");
-  const bool all = std::ranges::count(cards, kAllCards) != 0;
+  const bool all = std::ranges::count(cards, "all") != 0;
   if (all && cards.size() > 1) throw ConfigError("--card all is every card; leave the others out");
   return all;
 }
@@ -199,7 +176,8 @@ planning::Request fit_request(const FitArguments& arguments, Along along) {
   take_typed(arguments.cases, request);
   request.lists[Axis::kDevice] = devices_of(arguments);
   if (!arguments.program.empty()) {
-    check_for_python(arguments);
+    if (!arguments.cudnn.empty()) refuse_for_python("--cudnn", arguments.program);
+    if (!arguments.plugins.empty()) refuse_for_python("--plugins", arguments.program);
     take_python_program(arguments.program, arguments.cases, request);
     request.second_guesses = arguments.second_guesses;
   } else if (request.lists[Axis::kModel].empty()) {
@@ -224,11 +202,12 @@ planning::Program fit_program(const FitArguments& arguments, const std::optional
   auto program = program_of(arguments.command, "behind --");
   program.devices = devices_of(arguments);
   if (!vary) {
-    for (const auto& word : arguments.command)
-      if (word.size() > 2 && word.front() == '{' && word.back() == '}' &&
-          planning::is_axis_name(word.substr(1, word.size() - 2)))
-        throw ConfigError(fmt::format("{}: nothing gives it values: add --vary {}=1..64", word,
-                                      word.substr(1, word.size() - 2)));
+    for (const auto& word : arguments.command) {
+      if (word.size() <= 2 || word.front() != '{' || word.back() != '}') continue;
+      if (const auto name = word.substr(1, word.size() - 2); planning::is_axis_name(name))
+        throw ConfigError(
+            fmt::format("{}: nothing gives it values: add --vary {}=1..64", word, name));
+    }
     return program;
   }
   program.command = arguments.command;  // with placeholders

@@ -18,9 +18,7 @@
 #include "cli/python_program.h"
 #include "cli/trials.h"
 #include "cli/worker.h"
-#include "launch/devices.h"
 #include "launch/interrupt.h"
-#include "launch/machine.h"
 #include "launch/run_folder.h"
 #include "launch/session.h"
 #include "planning/programs.h"
@@ -54,8 +52,7 @@ Exit codes: 0 something fits; 2 unusable input; 3 nothing fits; 130 interrupted.
 
 class FitCommand {
  public:
-  FitCommand(World& world, const FitArguments& arguments, const std::vector<std::string>& typed)
-      : world_(world), arguments_(arguments), typed_(typed) {}
+  FitCommand(World& world, const FitArguments& arguments) : world_(world), arguments_(arguments) {}
 
   int go() {
     ask();
@@ -103,23 +100,16 @@ class FitCommand {
     found_.along = along_of(arguments_);
     auto request = fit_request(arguments_, found_.along);
     found_.title = request.title;
-    if (!request.programs.empty()) return ask_of_python(std::move(request));
     builds_ = builds_for(world_, request, {.plugins = arguments_.plugins, .devices = any_card});
-    is_to_propose_ = request.lists[Axis::kStrategy].empty();
-    // Whatever is wrong is said before anything runs.
-    plan_stacks(request, is_to_propose_ ? std::vector<std::string>{"baseline"}
-                                        : request.lists[Axis::kStrategy]);
-  }
-
-  void ask_of_python(planning::Request request) {
-    builds_ = builds_for_programs(world_, request, {.devices = any_card});
     ask_python(world_, request);
-    plan_ = planning::make_plan(request, builds_);
-    found_.cells = search::cells_of(plan_, found_.along, plugins());
+    auto& stacks = request.lists[Axis::kStrategy];
+    is_to_propose_ = request.programs.empty() && stacks.empty();
+    // Whatever is wrong is said before anything runs.
+    if (is_to_propose_) stacks = {"baseline"};
+    plan_cells(request);
   }
 
-  void plan_stacks(planning::Request request, const std::vector<std::string>& stacks) {
-    request.lists[Axis::kStrategy] = stacks;
+  void plan_cells(const planning::Request& request) {
     plan_ = planning::make_plan(request, builds_);
     if (!is_to_propose_ || found_.along != Along::kRank)
       found_.cells = search::cells_of(plan_, found_.along, plugins());
@@ -134,7 +124,9 @@ class FitCommand {
                                           jobs_of(arguments_.jobs),
                                           [&](const std::string& text) { progress.say(text); });
     is_to_propose_ = false;
-    plan_stacks(plan_.request, found_.proposal->stacks);
+    auto request = plan_.request;
+    request.lists[Axis::kStrategy] = found_.proposal->stacks;
+    plan_cells(request);
   }
 
   const planning::Found& plugins() const { return builds_.front().plugins; }
@@ -151,7 +143,7 @@ class FitCommand {
     request.assume = arguments_.assume;
     request.second_guesses = arguments_.second_guesses;
     if (arguments_.timeout_s) request.timeout_s = *arguments_.timeout_s;
-    builds_ = builds_for_programs(world_, request, {.devices = any_card});
+    builds_ = builds_for(world_, request, {.devices = any_card});
     plan_ = planning::make_plan(request, builds_);
     found_.along = vary ? Along::kProgram : Along::kNothing;
     found_.axis = vary ? vary->axis : "";
@@ -204,7 +196,7 @@ class FitCommand {
     if (kept.cases.empty()) return;
     has_run_ = true;
     launch::SessionOptions options;
-    options.command = without_environment(typed_);
+    options.command = without_environment(world_.typed);
     complete(options, plugins(), arguments_.jobs);
     const auto progress = make_progress(world_.err, world_.err, world_.screen, true);
     auto run = launch::run_plan(kept, folder, options, runner, *progress);
@@ -266,22 +258,18 @@ class FitCommand {
   void tell(const launch::RunFolder& folder, bool interrupted) {
     if (!arguments_.format.is_text()) {
       auto json = as_json();
-      if (arguments_.format.name == "csv") {
+      if (arguments_.format.name == "csv")
         for (auto& cell : json["cells"]) cell.erase("trials");
-        json = json["cells"];
-      }
-      world_.out << arguments_.format.of(json) << std::flush;
-      return;
+      world_.out << arguments_.format.of(json, "cells");
+    } else if (arguments_.quiet) {
+      world_.out << fit_answer(found_, world_.line_width);
+    } else {
+      world_.out << fit_text(found_, world_.out_width, world_.line_width)
+                 << fmt::format("\nResults: {}/fit.json{}\n", folder.path(),
+                                has_run_ ? ", run.json" : "");
+      if (has_run_ && !arguments_.no_report && no_report_.empty() && !interrupted)
+        world_.out << fmt::format("Report:  {}/report/index.html\n", folder.path());
     }
-    if (arguments_.quiet) {
-      world_.out << fit_answer(found_, world_.line_width) << std::flush;
-      return;
-    }
-    world_.out << fit_text(found_, world_.out_width, world_.line_width);
-    world_.out << fmt::format("\nResults: {}/fit.json{}\n", folder.path(),
-                              has_run_ ? ", run.json" : "");
-    if (has_run_ && !arguments_.no_report && no_report_.empty() && !interrupted)
-      world_.out << fmt::format("Report:  {}/report/index.html\n", folder.path());
     world_.out << std::flush;
   }
 
@@ -296,7 +284,6 @@ class FitCommand {
 
   World& world_;
   FitArguments arguments_;
-  const std::vector<std::string>& typed_;
   std::vector<planning::Build> builds_;
   planning::Plan plan_;
   FitFound found_;
@@ -308,12 +295,11 @@ class FitCommand {
 
 }  // namespace
 
-Command add_fit(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand("fit", "Find the largest batch that fits a card");
-  command->footer(kFitFooter);
+Command add_fit(CLI::App& app, World& world) {
+  auto* command = subcommand(app, "fit", "Find the largest batch that fits a card", kFitFooter);
   const auto arguments = std::make_shared<FitArguments>();
   add_fit_options(*command, *arguments);
-  return [&world, arguments, &typed] { return FitCommand(world, *arguments, typed).go(); };
+  return [&world, arguments] { return FitCommand(world, *arguments).go(); };
 }
 
 }  // namespace peakbench::cli

@@ -6,9 +6,7 @@
 
 namespace peakbench::cli {
 
-// Width of `--help`, however long its texts are.
-
-inline constexpr int kHelpColumns = 80;
+inline constexpr int kHelpColumns = 80;  // of `--help`, however long its texts are
 
 // Text below a command's options: paragraphs, and lines of code, which are indented by two columns
 // in the source. A line that begins with "Exit code" begins a paragraph; a line that ends with a
@@ -37,9 +35,8 @@ class HelpFormatter final : public CLI::Formatter {
   std::string heading_of(const CLI::Option& option) const;
 };
 
-// The manual page, from the texts of `--help`.
-
-// In the language of man(7), of all commands; the same each time. `version`: "0.1.0".
+// The manual page of all commands, in the language of man(7); the same each time. `version`:
+// "0.1.0".
 std::string man_page(const CLI::App& app, const std::string& version);
 
 }  // namespace peakbench::cli

@@ -1,3 +1,5 @@
+// `peakbench history`, its part `add`, and `peakbench publish`: runs over time. No torch, no
+// plugins.
 #include "cli/history_command.h"
 
 #include <fmt/format.h>
@@ -21,9 +23,12 @@
 #include "reports/trends/text.h"
 
 namespace peakbench::cli {
-// `peakbench history`: runs over time. No torch, no plugins.
-
 namespace {
+
+namespace fs = std::filesystem;
+using trends::Added;
+using trends::History;
+using trends::Labels;
 
 constexpr const char* kHistoryFooter = R"(Examples:
   peakbench history add results/nightly --branch main --commit 3f9c2d1
@@ -37,58 +42,6 @@ constexpr const char* kHistoryFooter = R"(Examples:
 The history is one file: --history, else $PEAKBENCH_HISTORY, else peakbench-history.sqlite in this folder
 (docs/how-to/history.md has example queries in SQL).
 Exit codes: 0 done; 2 the file or a run cannot be used.)";
-
-}  // namespace
-
-trends::History HistoryPlace::to_read() const {
-  return trends::History::open_to_read(trends::history_file(file), static_cast<int>(wait_s * 1000));
-}
-
-trends::History HistoryPlace::to_write() const {
-  return trends::History::open_to_write(trends::history_file(file),
-                                        static_cast<int>(wait_s * 1000));
-}
-
-void add_history_options(CLI::App& command, HistoryPlace& place) {
-  add_value(command, "--history", place.file,
-            "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)",
-            "FILE");
-  add_value(command, "--wait", place.wait_s,
-            "Time to wait while another program writes to the history, in seconds", "S")
-      ->check(CLI::Range(0.0, 86'400.0))
-      ->capture_default_str();
-}
-
-Command add_history(CLI::App& app, World& world) {
-  auto* command =
-      subcommand(app, "history", "Record runs over time and show trends", kHistoryFooter);
-  command->require_subcommand(0, 1);
-  const std::vector<std::pair<std::string, Command>> parts{
-      {"add", add_history_add(*command, world)},
-      {"list", add_history_list(*command, world)},
-      {"show", add_history_show(*command, world)},
-      {"trend", add_history_trend(*command, world)},
-      {"accept", add_history_accept(*command, world)},
-      {"prune", add_history_prune(*command, world)},
-      {"export", add_history_export(*command, world)},
-      {"check", add_history_check(*command, world)}};
-  return [command, parts]() -> int {
-    for (const auto& [name, part] : parts)
-      if (command->got_subcommand(name)) return part();
-    throw ConfigError(
-        "history needs a command: add, list, show, trend, accept, prune, export or check; see "
-        "`peakbench history --help`");
-  };
-}
-
-// `peakbench history add`: files runs, and lines of another history.
-
-namespace {
-
-namespace fs = std::filesystem;
-using trends::Added;
-using trends::History;
-using trends::Labels;
 
 constexpr const char* kHistoryAddFooter = R"(Examples:
   peakbench history add results/nightly
@@ -125,10 +78,8 @@ void tell(World& world, const AddArguments& arguments, const std::string& what, 
 }
 
 std::string first_variable(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
+  for (const char* name : names)
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return value;
   return "";
 }
 
@@ -207,19 +158,16 @@ int add(World& world, const AddArguments& arguments) {
   auto history = arguments.place.to_write();
   auto all = nlohmann::ordered_json::array();
   for (const auto& path : arguments.runs) {
-    if (fs::path(path).extension() == ".jsonl") {
+    if (fs::path(path).extension() == ".jsonl")
       add_lines(world, arguments, history, path, all);
-      continue;
-    }
-    tell(world, arguments, path, add_run_folder(world, history, path, arguments.labels), all);
+    else
+      tell(world, arguments, path, add_run_folder(world, history, path, arguments.labels), all);
   }
   if (arguments.json) world.out << json_text(all);
   return kDone;
 }
 
-}  // namespace
-
-Command add_history_add(CLI::App& parent, World& world) {
+Command add_add(CLI::App& parent, World& world) {
   auto* command =
       subcommand(parent, "add", "Add runs under their commit and branch", kHistoryAddFooter);
   const auto arguments = std::make_shared<AddArguments>();
@@ -235,10 +183,6 @@ Command add_history_add(CLI::App& parent, World& world) {
   command->add_flag("--json", arguments->json, "Print JSON");
   return [&world, arguments] { return add(world, *arguments); };
 }
-
-// `peakbench publish`: a static site from the history.
-
-namespace {
 
 constexpr const char* kPublishFooter = R"(Examples:
   peakbench publish --out site
@@ -265,6 +209,46 @@ int publish(World& world, PublishArguments& arguments) {
 }
 
 }  // namespace
+
+trends::History HistoryPlace::to_read() const {
+  return trends::History::open_to_read(trends::history_file(file), static_cast<int>(wait_s * 1000));
+}
+
+trends::History HistoryPlace::to_write() const {
+  return trends::History::open_to_write(trends::history_file(file),
+                                        static_cast<int>(wait_s * 1000));
+}
+
+void add_history_options(CLI::App& command, HistoryPlace& place) {
+  add_value(command, "--history", place.file,
+            "File of the history (default: $PEAKBENCH_HISTORY, else ./peakbench-history.sqlite)",
+            "FILE");
+  add_value(command, "--wait", place.wait_s,
+            "Time to wait while another program writes to the history, in seconds", "S")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str();
+}
+
+Command add_history(CLI::App& app, World& world) {
+  auto* command =
+      subcommand(app, "history", "Record runs over time and show trends", kHistoryFooter);
+  command->require_subcommand(0, 1);
+  const Commands parts{{"add", add_add(*command, world)},
+                       {"list", add_history_list(*command, world)},
+                       {"show", add_history_show(*command, world)},
+                       {"trend", add_history_trend(*command, world)},
+                       {"accept", add_history_accept(*command, world)},
+                       {"prune", add_history_prune(*command, world)},
+                       {"export", add_history_export(*command, world)},
+                       {"check", add_history_check(*command, world)}};
+  return [command, parts]() -> int {
+    for (const auto& [name, part] : parts)
+      if (command->got_subcommand(name)) return part();
+    throw ConfigError(
+        "history needs a command: add, list, show, trend, accept, prune, export or check; see "
+        "`peakbench history --help`");
+  };
+}
 
 Command add_publish(CLI::App& app, World& world) {
   auto* command = subcommand(app, "publish", "Write a static site of the history", kPublishFooter);

@@ -1,3 +1,4 @@
+// The parts of `peakbench history`, each in a source of its own.
 #pragma once
 
 #include <string>
@@ -6,8 +7,6 @@
 #include "reports/trends/history.h"
 
 namespace peakbench::cli {
-
-// The parts of `peakbench history`, each in a source of its own.
 
 // What every part takes.
 struct HistoryPlace {
@@ -19,7 +18,6 @@ struct HistoryPlace {
 };
 void add_history_options(CLI::App& command, HistoryPlace& place);
 
-Command add_history_add(CLI::App& parent, World& world);
 Command add_history_list(CLI::App& parent, World& world);
 Command add_history_show(CLI::App& parent, World& world);
 Command add_history_trend(CLI::App& parent, World& world);

@@ -12,8 +12,6 @@
 
 namespace peakbench::cli {
 
-// A plan becomes a run in a folder, for `run` and the commands that measure as it does.
-
 // "results/TITLE-20261103T140500Z", the default folder of a run. Appends "-2" and so on if that
 // name is taken.
 std::string folder_for(const std::string& title);
@@ -34,9 +32,7 @@ records::Run measure(World& world, const planning::Plan& plan, const planning::F
                      launch::Runner& runner, const launch::RunFolder& folder,
                      launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet);
 
-// The report that a run has in its own folder.
-
-// Of the run in this folder, with our templates; for write_reports.
+// The report that a run has in its own folder, with our templates; for write_reports.
 reports::ReportOptions own_report(const World& world, const std::string& folder);
 
 // What is thrown where it could not be written, after all else is done. `kept`: "Everything

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,21 +51,10 @@ std::string target_of(const std::string& name) {
   std::ranges::replace_if(
       target, [](char c) { return c == '-' || c == '.'; }, '_');
   // CMake's policy CMP0037, and what its generators add.
-  constexpr const char* kTaken[] = {"all",
-                                    "clean",
-                                    "depend",
-                                    "edit_cache",
-                                    "help",
-                                    "install",
-                                    "install_local",
-                                    "install_strip",
-                                    "list_install_components",
-                                    "package",
-                                    "package_source",
-                                    "preinstall",
-                                    "rebuild_cache",
-                                    "test"};
-  if (std::ranges::find(kTaken, target) != std::end(kTaken))
+  constexpr std::string_view kTaken =
+      " all clean depend edit_cache help install install_local install_strip package "
+      "list_install_components package_source preinstall rebuild_cache test ";
+  if (kTaken.find(" " + target + " ") != std::string_view::npos)
     throw ConfigError(fmt::format(
         "\"{}\" is a target of CMake's own: choose another name, like my-{}", name, name));
   return target;
@@ -79,39 +67,35 @@ std::string title_of(std::string name) {
   return name;
 }
 
-using Replacements = std::vector<std::pair<std::string, std::string>>;
+using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string filled(std::string text, const Replacements& replacements) {
+std::string filled(std::string text, const Pairs& replacements) {
   for (const auto& [word, with] : replacements)
     for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size()))
       text.replace(at, word.size(), with);
   return text;
 }
 
-void check_empty(const std::string& folder) {
-  if (files::holds_nothing(folder)) return;
-  throw ConfigError(fmt::format(
-      "{} exists and is not empty; nothing was written. Choose another folder with --out", folder));
-}
-
 int make_plugin(World& world, const NewArguments& arguments) {
   check_name(arguments.name);
   const auto folder = arguments.out.empty() ? arguments.name : arguments.out;
-  check_empty(folder);
+  if (!files::holds_nothing(folder))
+    throw ConfigError(fmt::format(
+        "{} exists and is not empty; nothing was written. Choose another folder with --out",
+        folder));
   const fs::path templates = fs::path(world.places.templates) / "new";
   const auto target = target_of(arguments.name);
-  const Replacements replacements{
+  const Pairs replacements{
       {"@ID@", arguments.name}, {"@TARGET@", target}, {"@TITLE@", title_of(arguments.name)}};
   const std::string& kind = arguments.kind;
   constexpr std::size_t kMostBytes = std::size_t{1} << 20;
   // Where each comes from, and what it is called there.
-  const std::vector<std::pair<std::string, std::string>> parts{
-      {kind + "/CMakeLists.txt", "CMakeLists.txt"},
-      {kind + "/plugin.json", "plugin.json"},
-      {kind + "/source.txt", target + ".cpp"},
-      {kind + "/README.md", "README.md"},
-      {"both/gitignore", ".gitignore"},
-      {"both/workflow.yml", ".github/workflows/plugin.yml"}};
+  const Pairs parts{{kind + "/CMakeLists.txt", "CMakeLists.txt"},
+                    {kind + "/plugin.json", "plugin.json"},
+                    {kind + "/source.txt", target + ".cpp"},
+                    {kind + "/README.md", "README.md"},
+                    {"both/gitignore", ".gitignore"},
+                    {"both/workflow.yml", ".github/workflows/plugin.yml"}};
   for (const auto& [from, to] : parts) {
     const auto path = fs::path(folder) / to;
     files::make_folder(path.parent_path().string());

@@ -15,28 +15,6 @@
 #include "base/numbers.h"
 
 namespace peakbench::cli {
-
-CLI::Validator one_of(const std::vector<std::string>& words,
-                      const std::map<std::string, std::string>& other_names) {
-  const auto check = [words, other_names](std::string& word) -> std::string {
-    if (const auto other = other_names.find(word); other != other_names.end()) word = other->second;
-    if (std::ranges::count(words, word) != 0) return "";
-    const auto near = nearest(word, words);
-    return fmt::format("\"{}\" is none of {}{}", word, fmt::join(words, ", "),
-                       near ? fmt::format("; did you mean \"{}\"?", *near) : "");
-  };
-  return {check, fmt::format("{{{}}}", fmt::join(words, ","))};
-}
-
-CLI::Validator whole_number(std::int64_t least) {
-  const auto check = [least](const std::string& text) -> std::string {
-    if (integer_from_text(text, {least})) return "";
-    return fmt::format("Value {} not in range {} to {}", text, least,
-                       std::numeric_limits<std::int64_t>::max());
-  };
-  return CLI::Validator(check, "");
-}
-
 namespace {
 
 constexpr std::int64_t kMostOfARange = 1000;
@@ -60,7 +38,45 @@ std::optional<std::pair<std::int64_t, std::int64_t>> range_from(const std::strin
   return std::pair{*first, *last};
 }
 
+std::vector<std::string> split(const records::AxisRow& row, const std::vector<std::string>& typed) {
+  const std::string names = row.asked->option;  // "-b,--batch"
+  const auto option = names.substr(names.find("--"));
+  if (row.asked->is_list) return typed;
+  if (!row.is_integer) return split_values(typed, row.asked->has_options, option);
+  std::vector<std::string> texts;
+  for (const auto number : positive_numbers(typed, option, row.asked->most))
+    texts.push_back(std::to_string(number));
+  return texts;
+}
+
+// What is typed stands nowhere in the suite: messages must not point there.
+void forget_places(planning::Request& request, const std::string& section) {
+  std::erase_if(request.where,
+                [&](const auto& place) { return place.first.starts_with(section + "/"); });
+}
+
 }  // namespace
+
+CLI::Validator one_of(const std::vector<std::string>& words,
+                      const std::map<std::string, std::string>& other_names) {
+  const auto check = [words, other_names](std::string& word) -> std::string {
+    if (const auto other = other_names.find(word); other != other_names.end()) word = other->second;
+    if (std::ranges::count(words, word) != 0) return "";
+    const auto near = nearest(word, words);
+    return fmt::format("\"{}\" is none of {}{}", word, fmt::join(words, ", "),
+                       near ? fmt::format("; did you mean \"{}\"?", *near) : "");
+  };
+  return {check, fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+
+CLI::Validator whole_number(std::int64_t least) {
+  const auto check = [least](const std::string& text) -> std::string {
+    if (integer_from_text(text, {least})) return "";
+    return fmt::format("Value {} not in range {} to {}", text, least,
+                       std::numeric_limits<std::int64_t>::max());
+  };
+  return CLI::Validator(check, "");
+}
 
 std::int64_t bytes_from(const std::string& text, const std::string& option) {
   if (const auto why = why_no_memory_size(text); !why.empty())
@@ -102,32 +118,6 @@ std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& value
   return result;
 }
 
-namespace {
-
-// "-b,--batch": "--batch".
-std::string long_name(const records::AxisRow& row) {
-  const std::string option = row.asked->option;
-  return option.substr(option.find("--"));
-}
-
-std::vector<std::string> split(const records::AxisRow& row, const std::vector<std::string>& typed) {
-  const auto option = long_name(row);
-  if (row.asked->is_list) return typed;
-  if (!row.is_integer) return split_values(typed, row.asked->has_options, option);
-  std::vector<std::string> texts;
-  for (const auto number : positive_numbers(typed, option, row.asked->most))
-    texts.push_back(std::to_string(number));
-  return texts;
-}
-
-// What is typed stands nowhere in the suite: messages must not point there.
-void forget_places(planning::Request& request, const std::string& section) {
-  std::erase_if(request.where,
-                [&](const auto& place) { return place.first.rfind(section + "/", 0) == 0; });
-}
-
-}  // namespace
-
 CLI::Option* add_repeated(CLI::App& command, const std::string& name,
                           std::vector<std::string>& values, const std::string& words,
                           const std::string& type) {
@@ -136,7 +126,8 @@ CLI::Option* add_repeated(CLI::App& command, const std::string& name,
 
 CLI::Option* add_axis_option(CLI::App& command, const records::AxisRow& row, TypedLists& typed) {
   const auto& asked = *row.asked;
-  return add_repeated(command, asked.option, typed[row.axis], asked.help, asked.type);
+  return add_repeated(command, asked.option, typed[row.axis], asked.help, asked.type)
+      ->group("Cases (options can be repeated; every combination is a case)");
 }
 
 bool is_typed(const TypedLists& typed, records::Axis axis) {
@@ -146,10 +137,9 @@ bool is_typed(const TypedLists& typed, records::Axis axis) {
 
 void take_typed(const TypedLists& typed, planning::Request& request) {
   for (const auto* row : records::asked_axes()) {
-    const auto found = typed.find(row->axis);
-    if (found == typed.end() || found->second.empty()) continue;
+    if (!is_typed(typed, row->axis)) continue;
     request.is_narrowed = true;
-    request.lists[row->axis] = split(*row, found->second);
+    request.lists[row->axis] = split(*row, typed.at(row->axis));
     forget_places(request, row->asked->list);
     if (row->axis == records::Axis::kDevice)
       for (auto& program : request.programs) program.devices.clear();
@@ -159,6 +149,11 @@ void take_typed(const TypedLists& typed, planning::Request& request) {
 CLI::Option* add_on_off(CLI::App& command, const std::string& name, std::string& value,
                         const std::string& words) {
   return add_value(command, name, value, words, "on|off")->check(one_of({"on", "off"}));
+}
+
+CLI::Option* add_assume(CLI::App& command, std::string& value, const std::string& words) {
+  return add_value(command, "--assume", value, words, "nonzero=none|all")
+      ->check(one_of({"nonzero=none", "nonzero=all"}));
 }
 
 void add_templates(CLI::App& command, std::string& folder) {
@@ -177,8 +172,9 @@ void add_second_guess(CLI::App& command, std::int64_t& runs) {
              0, 20);
 }
 
-std::string OutputFormat::of(const nlohmann::ordered_json& all) const {
-  return name == "csv" ? csv_text(all) : json_text(all);
+std::string OutputFormat::of(const nlohmann::ordered_json& all, const char* rows) const {
+  if (name != "csv") return json_text(all);
+  return csv_text(rows == nullptr ? all : all.at(rows));
 }
 
 void add_output_format(CLI::App& command, OutputFormat& format) {

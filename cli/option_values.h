@@ -12,20 +12,14 @@
 
 namespace peakbench::cli {
 
-// A word of a list.
-
 // Accepts one of these words, and replaces an alias by its word. The message for any other word
 // names the nearest one, or all. Completion knows the words.
 CLI::Validator one_of(const std::vector<std::string>& words,
                       const std::map<std::string, std::string>& other_names = {});
 
-// A check for options that take large whole numbers. CLI11's own conversion takes a row of digits
+// From `least` to the largest of 64 bits with a sign. CLI11's own conversion takes a row of digits
 // that is too long for the largest number, and a negative one for a large unsigned one.
-
-// From `least` to the largest of 64 bits with a sign.
 CLI::Validator whole_number(std::int64_t least);
-
-// Sizes and lists as users type them.
 
 // "60GiB", "1.5 GB", "4096": bytes. Throws ConfigError that names `option`.
 std::int64_t bytes_from(const std::string& text, const std::string& option);
@@ -40,9 +34,7 @@ std::vector<std::string> split_values(const std::vector<std::string>& values, bo
 std::vector<std::int64_t> positive_numbers(const std::vector<std::string>& values,
                                            const std::string& option, std::int64_t most);
 
-// The axes of a run's cases as options that may be given several times.
-
-// What was typed, by axis; those that were not typed are empty.
+// What was typed for a run's cases, by axis; those that were not typed are empty.
 using TypedLists = std::map<records::Axis, std::vector<std::string>>;
 bool is_typed(const TypedLists& typed, records::Axis axis);
 
@@ -64,8 +56,6 @@ CLI::Option* add_axis_option(CLI::App& command, const records::AxisRow& row, Typ
 // ConfigError that names the option.
 void take_typed(const TypedLists& typed, planning::Request& request);
 
-// Options of several commands.
-
 // A whole number of this range.
 template <class Number>
 CLI::Option* add_number(CLI::App& command, const std::string& name, Number& value,
@@ -76,6 +66,9 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, Number& valu
 CLI::Option* add_on_off(CLI::App& command, const std::string& name, std::string& value,
                         const std::string& words);
 
+// `--assume nonzero=WHAT`.
+CLI::Option* add_assume(CLI::App& command, std::string& value, const std::string& words);
+
 // `--templates DIR`, of every command that writes pages.
 void add_templates(CLI::App& command, std::string& folder);
 
@@ -85,14 +78,12 @@ void add_jobs(CLI::App& command, std::optional<std::int64_t>& jobs, const std::s
 // `--second-guess N`, of every command that runs programs on an emulated card.
 void add_second_guess(CLI::App& command, std::int64_t& runs);
 
-// The output format of a command: text, JSON or CSV.
-
 struct OutputFormat {
   std::string name = "text";
   bool is_text() const { return name == "text"; }
 
-  // `all`: an array of objects for CSV.
-  std::string of(const nlohmann::ordered_json& all) const;
+  // `all`: an array of objects for CSV, or an object whose field `rows` is one.
+  std::string of(const nlohmann::ordered_json& all, const char* rows = nullptr) const;
 };
 
 // `--format text|json|csv`, and `--json` for short.

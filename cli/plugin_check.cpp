@@ -41,11 +41,6 @@ std::string in_words(const CaseResult& result) {
 
 using Cases = std::vector<const CaseResult*>;
 
-Cases joined(Cases first, const Cases& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 std::string cases(std::size_t count) { return reports::count_of(count, "case"); }
 
 bool is_unchecked(const CaseResult& result) {
@@ -76,8 +71,8 @@ class Checker {
 
   std::vector<Finding> findings() const {
     std::vector<Finding> found{runs()};
-    const auto add = [&](const std::vector<Finding>& more) {
-      found.insert(found.end(), more.begin(), more.end());
+    const auto add = [&](std::vector<Finding> more) {
+      std::ranges::move(more, std::back_inserter(found));
     };
     if (!option_variants(*checked_.entry).empty()) add(options());
     add({same_bytes(), longer_run()});
@@ -122,9 +117,7 @@ class Checker {
     return ours(run, [&](const CaseResult& result) { return is_plain(result); });
   }
 
-  Finding finding(std::string question) const {
-    return {id(), std::move(question), Answer::kPassed, "", {}};
-  }
+  Finding finding(std::string question) const { return {id(), std::move(question)}; }
 
   Finding runs() const {
     auto made = finding("runs");
@@ -148,12 +141,12 @@ class Checker {
     auto made = finding("options");
     std::size_t ok = 0, refused = 0;
     Reasons unchecked;
-    const auto of_options = [](const CaseResult&) { return true; };
-    const auto of_cpu = [&](const CaseResult& result) {
+    auto all = ours(runs_.options, [](const CaseResult&) { return true; });
+    const auto on_cpu = ours(runs_.cpu, [&](const CaseResult& result) {
       return is_strategy() && is_alone(result) && !is_plain(result);
-    };
-    const auto on_cpu = ours(runs_.cpu, of_cpu);
-    for (const auto* result : joined(ours(runs_.options, of_options), on_cpu)) {
+    });
+    all.insert(all.end(), on_cpu.begin(), on_cpu.end());
+    for (const auto* result : all) {
       if (result->status == Status::kOk && !breaks_promise(*result))
         ++ok;
       else if (is_refused(*result) || result->status == Status::kNoEffect)
@@ -361,7 +354,7 @@ std::vector<Finding> findings_of(const Checked& checked, const CheckRuns& runs) 
 }
 
 Finding finding_of_test(const std::string& id, const Run& run, bool is_on_cpu) {
-  Finding made{id, "runs", Answer::kPassed, "", {}};
+  Finding made{id, "runs"};
   std::size_t ok = 0;
   std::string refusal = "there was none";
   for (const auto& result : run.cases) {

@@ -10,8 +10,6 @@
 
 namespace peakbench::cli {
 
-// Folders searched for plugins: next to the program, and those that a user names.
-
 // Folders, separated by ':' as in PATH, for every command that has --plugins.
 inline constexpr const char* kPluginsVariable = "PEAKBENCH_PLUGINS";
 std::vector<planning::Folder> folders_of_environment();
@@ -29,8 +27,6 @@ std::string in_words(const std::vector<planning::Folder>& folders);
 
 // The command line as it has to be typed where the variable is not set.
 std::vector<std::string> without_environment(std::vector<std::string> typed);
-
-// What the plugins offer, as `list` and `describe` show it.
 
 // Strategies in the order in which they are stacked, models by family as their plugin has them.
 std::vector<planning::Offer> entries_of(const planning::Found& found, planning::Kind kind);

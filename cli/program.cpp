@@ -97,9 +97,9 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   app.require_subcommand(0, 1);
   app.formatter(std::make_shared<HelpFormatter>());
 
-  std::vector<std::string> typed{"peakbench"};
-  typed.insert(typed.end(), arguments.begin(), arguments.end());
-  const auto commands = add_commands(app, world, typed);
+  world.typed = {"peakbench"};
+  world.typed.insert(world.typed.end(), arguments.begin(), arguments.end());
+  const auto commands = add_commands(app, world);
   if (!arguments.empty() && arguments[0] == kComplete)
     return complete(app, world, words_to_complete(arguments));
   if (arguments.size() == 2 && arguments[0] == launch::kProgramWorker)
@@ -178,9 +178,7 @@ Places own_places() {
 
 int run_program(const std::vector<std::string>& arguments, World& bare) {
   SafeStream out(bare.out), err(bare.err);
-  World world{out, err, bare.screen, bare.out_width, bare.places, bare.make_runner};
-  world.chosen = bare.chosen;
-  world.line_width = bare.line_width;
+  World world = bare.with_streams(out, err);
   try {
     return run_parsed(arguments, world);
   } catch (const Interrupted& error) {

@@ -52,6 +52,11 @@ struct World {
   std::string torch = {};                       // --torch, as typed
   std::optional<planning::Worker> chosen = {};  // worker.h
   int line_width = kUnbroken;                   // columns for sentences on `out`
+  std::vector<std::string> typed = {};          // the whole command line, for the record
+
+  World with_streams(std::ostream& other_out, std::ostream& other_err) const {
+    return {other_out, other_err, screen, out_width, places, make_runner, {}, chosen, line_width};
+  }
 };
 
 // `arguments` without the program's name. Never throws: every error is a message on `err` and an

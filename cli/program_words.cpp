@@ -87,15 +87,10 @@ std::vector<std::string> set_apart(const CLI::App& app, std::vector<std::string>
   constexpr std::array<std::string_view, 3> kStartPrograms = {"emulate", "trace", "fit"};
   if (words.empty()) return words;
   const auto* command = command_named(app, words[0]);
-  if (command != nullptr && std::ranges::count(kStartPrograms, words[0]) != 0) {
+  const bool takes_suite = words[0] == "releases";
+  if (command != nullptr && (takes_suite || std::ranges::count(kStartPrograms, words[0]) != 0)) {
     const auto at = program_begin(*command, words, 1);
-    if (at && words[*at] != "--")
-      words.insert(words.begin() + static_cast<std::ptrdiff_t>(*at), "--");
-    return words;
-  }
-  if (command != nullptr && words[0] == "releases") {  // which takes a suite, too
-    const auto at = program_begin(*command, words, 1);
-    if (at && is_script(words[*at]))
+    if (at && words[*at] != "--" && (!takes_suite || is_script(words[*at])))
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(*at), "--");
     return words;
   }
@@ -108,61 +103,6 @@ std::vector<std::string> set_apart(const CLI::App& app, std::vector<std::string>
   moved.insert(moved.begin(), "emulate");
   return moved;
 }
-
-}  // namespace
-
-bool is_script(const std::string& word) { return word.size() > 3 && word.ends_with(".py"); }
-
-std::vector<std::string> with_program_set_apart(const CLI::App& app,
-                                                std::vector<std::string> words) {
-  words = set_apart(app, std::move(words));
-  for (auto word = std::ranges::find(words, "--"); word != words.end(); ++word)
-    if (needs_mark(*word)) word->insert(0, 1, kOneWord);
-  return words;
-}
-
-CLI::Option* add_program(CLI::App& command, std::vector<std::string>& words,
-                         const std::string& name, const std::string& text) {
-  return command.add_option(name, words, text)->transform([](const std::string& word) {
-    return !word.empty() && word.front() == kOneWord ? word.substr(1) : word;
-  });
-}
-
-planning::Program program_of(const std::vector<std::string>& command, const std::string& where) {
-  planning::Program made;
-  made.name = programs::safe_name(programs::name_of(command));
-  made.folder = fs::current_path().string();
-  made.where = where;
-  for (const auto& word : command) {
-    auto& text = made.command.emplace_back();
-    for (const char c : word) text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
-  }
-  return made;
-}
-
-std::vector<std::string> runnable(std::vector<std::string> program) {
-  if (program.empty() || !is_script(program[0])) return program;
-  const auto& script = program[0];
-  std::error_code ignored;
-  if (!fs::is_regular_file(script, ignored)) {
-    if (process::find_program(script)) return program;
-    const auto near = nearest(script, scripts_in(fs::path(script).parent_path()));
-    throw ConfigError(fmt::format("{}: there is no such file{}", script,
-                                  near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
-  }
-  const bool is_path = script.find('/') != std::string::npos;
-  if (is_path && access(script.c_str(), X_OK) == 0) return program;
-  const auto python = launch::python_of_environment();
-  if (python.empty())
-    throw ConfigError(
-        fmt::format("{}: there is no python3 or python on PATH to run it; install Python, or name "
-                    "yours in PEAKBENCH_PYTHON",
-                    script));
-  program.insert(program.begin(), python.string());
-  return program;
-}
-
-namespace {
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -179,10 +119,9 @@ std::vector<std::string> long_option_names(const CLI::App& app) {
 
 // CLI11 says what it did not expect; we say what was probably meant.
 void check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0].rfind('-', 0) == 0) return;
   const auto& word = arguments[0];
   const auto names = subcommand_names(app);
-  if (std::find(names.begin(), names.end(), word) != names.end()) return;
+  if (std::ranges::count(names, word) != 0) return;
   if (word.ends_with(".toml") && files::is_there(word))
     throw ConfigError(fmt::format("{0} is a suite: peakbench run {0}", word));
   if (!nearest(word, names) && process::find_program(word))
@@ -246,22 +185,12 @@ std::string command_line(const CLI::App& app) {
       fmt::format("no option {} of `{}`{}", name, command_line(at), suggestion(meant, names)));
 }
 
-// An option of `emulate` without anything to run.
-void check_program_is_named(const CLI::App& app, const std::vector<std::string>& words) {
-  if (words.empty() || words[0].rfind('-', 0) != 0) return;
-  const auto name = words[0].substr(0, words[0].find('='));
-  if (option_named(app, name) != nullptr || name == "-v") return;
-  if (option_named(*command_named(app, "emulate"), name) != nullptr)
-    throw ConfigError(
-        fmt::format("no program to run; expected: peakbench {} train.py", fmt::join(words, " ")));
-}
-
 [[noreturn]] void refuse_extra(const CLI::App& app) {
   const CLI::App& at = innermost(app);
   const auto extra = app.remaining(true);
   const auto script = std::ranges::find_if(extra, is_script);
   for (const auto& text : extra) {
-    if (text.rfind('-', 0) != 0) continue;
+    if (!text.starts_with('-')) continue;
     const auto name = text.substr(0, text.find('='));
     if (at.get_parent() == nullptr && script != extra.end())
       throw ConfigError(fmt::format(
@@ -278,8 +207,7 @@ void check_program_is_named(const CLI::App& app, const std::vector<std::string>&
 }
 
 // Options stand behind the command; before it are those of `peakbench` alone.
-void check_place_of_option(const CLI::App& app, const std::vector<std::string>& words) {
-  if (words.empty() || words[0].rfind('-', 0) != 0) return;
+void check_first_option(const CLI::App& app, const std::vector<std::string>& words) {
   const auto name = words[0].substr(0, words[0].find('='));
   // The one before a command is that of --cmake-dir.
   if (name != kTorchOption && option_named(app, name) != nullptr) return;
@@ -291,7 +219,13 @@ void check_place_of_option(const CLI::App& app, const std::vector<std::string>& 
     if (next != nullptr && first == 0) first = i;
     if (next == nullptr && first != 0) break;
   }
-  if (at == &app) return;
+  if (at == &app) {  // an option of `emulate` without anything to run?
+    if (option_named(app, name) == nullptr && name != "-v" &&
+        option_named(*command_named(app, "emulate"), name) != nullptr)
+      throw ConfigError(
+          fmt::format("no program to run; expected: peakbench {} train.py", fmt::join(words, " ")));
+    return;
+  }
   if (option_named(*at, name) == nullptr) refuse_option(*at, name);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(first);
   throw ConfigError(fmt::format("{} must follow the command: peakbench {} {}", name, full_name(*at),
@@ -329,11 +263,63 @@ void check_utf8(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+bool is_script(const std::string& word) { return word.size() > 3 && word.ends_with(".py"); }
+
+std::vector<std::string> with_program_set_apart(const CLI::App& app,
+                                                std::vector<std::string> words) {
+  words = set_apart(app, std::move(words));
+  for (auto word = std::ranges::find(words, "--"); word != words.end(); ++word)
+    if (needs_mark(*word)) word->insert(0, 1, kOneWord);
+  return words;
+}
+
+CLI::Option* add_program(CLI::App& command, std::vector<std::string>& words,
+                         const std::string& name, const std::string& text) {
+  return command.add_option(name, words, text)->transform([](const std::string& word) {
+    return !word.empty() && word.front() == kOneWord ? word.substr(1) : word;
+  });
+}
+
+planning::Program program_of(const std::vector<std::string>& command, const std::string& where) {
+  planning::Program made;
+  made.name = programs::safe_name(programs::name_of(command));
+  made.folder = fs::current_path().string();
+  made.where = where;
+  for (const auto& word : command) {
+    auto& text = made.command.emplace_back();
+    for (const char c : word) text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
+  }
+  return made;
+}
+
+std::vector<std::string> runnable(std::vector<std::string> program) {
+  if (program.empty() || !is_script(program[0])) return program;
+  const auto& script = program[0];
+  std::error_code ignored;
+  if (!fs::is_regular_file(script, ignored)) {
+    if (process::find_program(script)) return program;
+    const auto near = nearest(script, scripts_in(fs::path(script).parent_path()));
+    throw ConfigError(fmt::format("{}: there is no such file{}", script,
+                                  near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
+  }
+  const bool is_path = script.find('/') != std::string::npos;
+  if (is_path && access(script.c_str(), X_OK) == 0) return program;
+  const auto python = launch::python_of_environment();
+  if (python.empty())
+    throw ConfigError(
+        fmt::format("{}: there is no python3 or python on PATH to run it; install Python, or name "
+                    "yours in PEAKBENCH_PYTHON",
+                    script));
+  program.insert(program.begin(), python.string());
+  return program;
+}
+
 void parse_words(CLI::App& app, const std::vector<std::string>& words) {
   check_utf8(words);
-  check_command_name(app, words);
-  check_place_of_option(app, words);
-  check_program_is_named(app, words);
+  if (words[0].starts_with('-'))
+    check_first_option(app, words);
+  else
+    check_command_name(app, words);
   std::vector<std::string> reversed(words.rbegin(), words.rend());  // as CLI11 takes them
   try {
     app.parse(reversed);

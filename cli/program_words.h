@@ -8,8 +8,6 @@
 
 namespace peakbench::cli {
 
-// Command lines that start a program of the user's: where its words begin, and what runs a script.
-
 // The command line with "--" before the program's first word: what follows belongs to the program.
 //
 // | typed                                  | becomes                                          |
@@ -41,10 +39,9 @@ planning::Program program_of(const std::vector<std::string>& command, const std:
 // "train.py": what Python runs.
 bool is_script(const std::string& word);
 
-// The words of a command line, read; what is wrong with them is a sentence that helps.
-
-// Throws ConfigError: an unknown command or option with the one that was probably meant, a word
-// that is missing with the line that was expected. Throws CLI::Success for --help and --version.
+// Reads the words of a command line. Throws ConfigError: an unknown command or option with the one
+// that was probably meant, a word that is missing with the line that was expected. Throws
+// CLI::Success for --help and --version.
 void parse_words(CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace peakbench::cli

@@ -257,10 +257,6 @@ class PlainProgress : public Progress {
 class NoProgress : public launch::RunListener {
  public:
   explicit NoProgress(std::ostream& err) : err_(err) {}
-  void run_started(std::size_t, std::size_t) override {}
-  void worker_started(const launch::Turn&) override {}
-  void worker_progress(std::size_t, const records::Progress&) override {}
-  void case_ended(std::size_t, const records::CaseResult&) override {}
   void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
 
  private:

@@ -3,9 +3,9 @@
 
 namespace peakbench::cli {
 
-Commands add_commands(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+Commands add_commands(CLI::App& app, World& world) {
   return {{"quickstart", add_quickstart(app, world)},
-          {"run", add_run(app, world, typed)},
+          {"run", add_run(app, world)},
           {"report", add_report(app, world)}};
 }
 

@@ -34,6 +34,34 @@ std::string figures(const records::CaseResult& result) {
   return text;
 }
 
+using Json = nlohmann::ordered_json;
+
+Json case_as_json(const planning::PlannedCase& planned) {
+  const auto& spec = planned.spec;
+  Json json;
+  json["id"] = spec.id;
+  json["slug"] = spec.slug;
+  records::append_json(json, spec);
+  json["added_for"] = planned.added_for;
+  json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
+  json["reason"] = planned.reason;
+  json["warning"] = planned.warning;
+  if (planned.program) json["program"] = Json(launch::settings_of(*planned.program));
+  return json;
+}
+
+// As a shell would be told it, from the suite's folder.
+std::string command_text(const records::ProgramCommand& program) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : program.environment) words.push_back(name + "=" + value);
+  const auto command = reports::shell_quoted(program.arguments);
+  const auto variables = words.empty() ? "" : reports::shell_quoted(words) + " ";
+  const auto folder = program.typed_folder.empty()
+                          ? ""
+                          : "cd " + reports::shell_quoted({program.typed_folder}) + " && ";
+  return folder + variables + command;
+}
+
 }  // namespace
 
 std::string counter(std::size_t place, std::size_t count) {
@@ -72,38 +100,6 @@ std::string duration(std::int64_t seconds) {
   if (seconds < 3600) return fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
   return fmt::format("{} h {:02} min", seconds / 3600, seconds % 3600 / 60);
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json case_as_json(const planning::PlannedCase& planned) {
-  const auto& spec = planned.spec;
-  Json json;
-  json["id"] = spec.id;
-  json["slug"] = spec.slug;
-  records::append_json(json, spec);
-  json["added_for"] = planned.added_for;
-  json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
-  json["reason"] = planned.reason;
-  json["warning"] = planned.warning;
-  if (planned.program) json["program"] = Json(launch::settings_of(*planned.program));
-  return json;
-}
-
-// As a shell would be told it, from the suite's folder.
-std::string command_text(const records::ProgramCommand& program) {
-  std::vector<std::string> words;
-  for (const auto& [name, value] : program.environment) words.push_back(name + "=" + value);
-  const auto command = reports::shell_quoted(program.arguments);
-  const auto variables = words.empty() ? "" : reports::shell_quoted(words) + " ";
-  const auto folder = program.typed_folder.empty()
-                          ? ""
-                          : "cd " + reports::shell_quoted({program.typed_folder}) + " && ";
-  return folder + variables + command;
-}
-
-}  // namespace
 
 std::string plan_as_text(const planning::Plan& plan, const std::vector<planning::Folder>& folders) {
   const auto count = plan.cases.size();

@@ -4,13 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "base/errors.h"
-#include "cli/option_values.h"
 #include "cli/program_words.h"
 #include "cli/python_program.h"
 #include "launch/devices.h"
@@ -21,19 +18,9 @@ namespace {
 
 using records::Axis;
 
-void add_suite(CLI::App& command, RunArguments& arguments) {
-  command
-      .add_option(
-          "suite", arguments.suite,
-          "Suite to run: a TOML file (docs/reference/suites.md) or the name of a bundled suite")
-      ->type_name("SUITE");
-}
-
-void add_case_options(CLI::App& command, RunArguments& arguments,
-                      const std::set<Axis>& without = {}) {
-  const std::string group = "Cases (options can be repeated; every combination is a case)";
+void add_case_options(CLI::App& command, RunArguments& arguments, const std::set<Axis>& without) {
   for (const auto* row : records::asked_axes())
-    if (!without.contains(row->axis)) add_axis_option(command, *row, arguments.cases)->group(group);
+    if (!without.contains(row->axis)) add_axis_option(command, *row, arguments.cases);
 }
 
 void add_measuring_options(CLI::App& command, RunArguments& arguments) {
@@ -48,18 +35,16 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
   add_number(command, "--timeout", arguments.timeout_s,
              "Time limit of a worker process, in seconds (default 3600)", 1,
              planning::kMostSeconds);
-  command
-      .add_option("--memory-limit", arguments.memory_limit,
-                  "Limit for a worker's CPU tensors: 12GiB, 800MiB, or bytes (default: available "
-                  "memory less a margin)")
-      ->type_name("SIZE");
+  add_value(command, "--memory-limit", arguments.memory_limit,
+            "Limit for a worker's CPU tensors: 12GiB, 800MiB, or bytes (default: available "
+            "memory less a margin)",
+            "SIZE");
   add_jobs(command, arguments.jobs,
            "Memory workers at a time, on emulated cards or on several real cards");
   add_number(command, "--threads", arguments.threads,
              "Threads of a worker (default: LibTorch's default)", 1, planning::kMostThreads);
-  command.add_option("--seed", arguments.seed, "Seed of the weights and the batch (default 0)")
-      ->check(whole_number(0))
-      ->type_name("N");
+  add_value(command, "--seed", arguments.seed, "Seed of the weights and the batch (default 0)", "N")
+      ->check(whole_number(0));
   command.add_flag(
       "--no-ablation", arguments.no_ablation,
       "On an emulated card, do not add cases that show what each part of a stack saves");
@@ -70,27 +55,20 @@ void add_measuring_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_cuda_options(CLI::App& command, RunArguments& arguments) {
-  const std::string group = "CUDA, real or emulated (docs/how-to/emulate.md)";
-  command
-      .add_option("--card", arguments.card,
-                  "Emulated card for --device auto if there is no real card (default h100-80gb)")
-      ->type_name("CARD")
-      ->group(group);
-  command
-      .add_option(
-          "--assume", arguments.assume,
-          "Sizes that depend on unknown values: no rows (lower bound) or all rows (upper bound)")
-      ->check(one_of({"nonzero=none", "nonzero=all"}))
-      ->type_name("nonzero=none|all")
-      ->group(group);
-  add_on_off(command, "--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off")
-      ->group(group);
-  add_on_off(command, "--tf32", arguments.tf32,
-             "Use TF32 in cuBLAS and cuDNN (default: off in cuBLAS, on in cuDNN, as in PyTorch)")
-      ->group(group);
-  add_on_off(command, "--deterministic", arguments.deterministic,
-             "Use deterministic algorithms only")
-      ->group(group);
+  for (auto* option :
+       {add_value(command, "--card", arguments.card,
+                  "Emulated card for --device auto if there is no real card (default h100-80gb)",
+                  "CARD"),
+        add_assume(
+            command, arguments.assume,
+            "Sizes that depend on unknown values: no rows (lower bound) or all rows (upper bound)"),
+        add_on_off(command, "--cudnn", arguments.cudnn, "Use cuDNN: on (PyTorch's default) or off"),
+        add_on_off(
+            command, "--tf32", arguments.tf32,
+            "Use TF32 in cuBLAS and cuDNN (default: off in cuBLAS, on in cuDNN, as in PyTorch)"),
+        add_on_off(command, "--deterministic", arguments.deterministic,
+                   "Use deterministic algorithms only")})
+    option->group("CUDA, real or emulated (docs/how-to/emulate.md)");
 }
 
 void add_plugin_folders(CLI::App& command, RunArguments& arguments) {
@@ -101,30 +79,23 @@ void add_plugin_folders(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_requirements(CLI::App& command, RunArguments& arguments) {
-  command
-      .add_option("--requirements", arguments.requirements,
-                  "For programs with --torch: requirements file for pip; its packages are "
-                  "installed next to each PyTorch, without dependencies")
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE");
+  add_value(command, "--requirements", arguments.requirements,
+            "For programs with --torch: requirements file for pip; its packages are "
+            "installed next to each PyTorch, without dependencies",
+            "FILE")
+      ->check(CLI::ExistingFile);
 }
 
-void add_folder_options(CLI::App& command, RunArguments& arguments) {
-  command
-      .add_option("-o,--out", arguments.out, "Folder of the results (default: results/TITLE-TIME)")
-      ->type_name("DIR");
+void add_result_options(CLI::App& command, RunArguments& arguments) {
+  add_value(command, "-o,--out", arguments.out,
+            "Folder of the results (default: results/TITLE-TIME)", "DIR");
   auto* resume = command.add_flag("--resume", arguments.resume,
                                   "Continue the run in --out: keep finished cases, run the others");
   command.add_flag("--overwrite", arguments.overwrite, "Delete the run in --out first")
       ->excludes(resume);
   add_plugin_folders(command, arguments);
-  command
-      .add_option("--templates", arguments.templates,
-                  "Folder with report templates that replace the bundled ones, file by file")
-      ->type_name("DIR");
-}
-
-void add_output_options(CLI::App& command, RunArguments& arguments) {
+  add_value(command, "--templates", arguments.templates,
+            "Folder with report templates that replace the bundled ones, file by file", "DIR");
   command.add_flag("--dry-run", arguments.dry_run,
                    "Show the cases, their ids and conflicts without running them");
   command.add_flag("--json", arguments.json,
@@ -138,8 +109,7 @@ void add_common_options(CLI::App& command, RunArguments& arguments, const std::s
   add_case_options(command, arguments, without);
   add_measuring_options(command, arguments);
   add_cuda_options(command, arguments);
-  add_folder_options(command, arguments);
-  add_output_options(command, arguments);
+  add_result_options(command, arguments);
 }
 
 template <class Value>
@@ -208,7 +178,9 @@ void check_card(const std::string& card, const std::vector<std::string>& devices
 }  // namespace
 
 void add_run_options(CLI::App& command, RunArguments& arguments) {
-  add_suite(command, arguments);
+  add_value(command, "suite", arguments.suite,
+            "Suite to run: a TOML file (docs/reference/suites.md) or the name of a bundled suite",
+            "SUITE");
   add_python_program(command, arguments.program)->excludes("suite");
   add_requirements(command, arguments);
   add_second_guess(command, arguments.second_guesses);
@@ -238,17 +210,6 @@ void add_one_case_options(CLI::App& command, RunArguments& arguments) {
   add_plugin_folders(command, arguments);
 }
 
-namespace {
-
-void take_cuda_options(const RunArguments& arguments, planning::Request& request) {
-  auto& options = request.device_options;
-  if (!arguments.cudnn.empty()) options["cudnn"] = arguments.cudnn;
-  if (!arguments.tf32.empty()) options["tf32"] = arguments.tf32;
-  if (!arguments.deterministic.empty()) options["deterministic"] = arguments.deterministic;
-}
-
-}  // namespace
-
 planning::Request make_request(const RunArguments& arguments) {
   planning::Request request;
   if (is_script(arguments.suite))
@@ -268,7 +229,10 @@ planning::Request make_request(const RunArguments& arguments) {
   request.second_guesses = arguments.second_guesses;
   if (arguments.no_ablation) request.ablation = false;
   request.checked_promises = arguments.checked_promises;
-  take_cuda_options(arguments, request);
+  auto& options = request.device_options;
+  if (!arguments.cudnn.empty()) options["cudnn"] = arguments.cudnn;
+  if (!arguments.tf32.empty()) options["tf32"] = arguments.tf32;
+  if (!arguments.deterministic.empty()) options["deterministic"] = arguments.deterministic;
   if (!arguments.program.empty())
     take_program(arguments, request);
   else if (!arguments.command.empty())

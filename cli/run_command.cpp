@@ -1,3 +1,4 @@
+// `peakbench run`: from arguments to a run folder and its report.
 #include "cli/run_command.h"
 
 #include <fmt/format.h>
@@ -11,9 +12,7 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "base/errors.h"
 #include "base/file.h"
@@ -26,7 +25,6 @@
 #include "cli/progress.h"
 #include "cli/python_program.h"
 #include "cli/rows.h"
-#include "cli/run_arguments.h"
 #include "cluster/scheduled_run.h"
 #include "cluster/slurm.h"
 #include "cluster/submission.h"
@@ -48,36 +46,6 @@ fs::path folder_of(const Places& places) {
   return fs::path(places.templates).parent_path() / "suites";
 }
 
-}  // namespace
-
-std::string bundled_suite(const Places& places, const std::string& name) {
-  return (folder_of(places) / (name + ".toml")).string();
-}
-
-std::string suite_file(const Places& places, const std::string& typed) {
-  constexpr std::size_t kLongestName = 64;
-  if (typed.empty() || typed.size() > kLongestName ||
-      typed.find_first_of("/.") != std::string::npos)
-    return typed;
-  const bool is_there = files::is_there(typed);
-  const bool holds_run = files::is_there((fs::path(typed) / "run.json").string());
-  if (is_there && (holds_run || !files::is_folder(typed))) return typed;
-  if (const auto bundled = bundled_suite(places, typed); files::is_there(bundled)) return bundled;
-  if (is_there) return typed;  // a folder: what it lacks is said where it is read
-  std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder_of(places), none))
-    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
-  std::ranges::sort(names);
-  throw ConfigError(fmt::format("{}: there is no such file, and no such suite; bundled are {}",
-                                printable(typed), fmt::join(names, ", ")));
-}
-
-// `peakbench run`: from arguments to a run folder and its report.
-
-namespace {
-
-namespace fs = std::filesystem;
 using records::Status;
 
 constexpr const char* kRunFooter = R"(Examples:
@@ -97,7 +65,7 @@ case ended ok; 130 interrupted, a report of what was measured is written.)";
 int exit_code(const records::Run& run) {
   if (run.status == "interrupted") return kInterrupted;
   const auto all = [&](auto test) {
-    return std::all_of(run.cases.begin(), run.cases.end(), [&](const records::CaseResult& one) {
+    return std::ranges::all_of(run.cases, [&](const records::CaseResult& one) {
       return !one.added_for.empty() || test(one.status);
     });
   };
@@ -113,8 +81,7 @@ bool has_card(const planning::Plan& plan) {
 
 class RunCommand {
  public:
-  RunCommand(World& world, const RunArguments& arguments, const std::vector<std::string>& typed)
-      : world_(world), arguments_(arguments), typed_(typed) {}
+  RunCommand(World& world, const RunArguments& arguments) : world_(world), arguments_(arguments) {}
 
   int go() {
     auto request = make_request(arguments_);
@@ -133,7 +100,8 @@ class RunCommand {
     check_slurm_arguments(arguments_.slurm);
     if (launch::nothing_to_run(plan)) return say_nothing_to_run(plan);
     if (arguments_.dry_run) {
-      world_.out << planned_text(plan);
+      const bool shows_script = !arguments_.json && arguments_.slurm.is_asked();
+      world_.out << (shows_script ? script_of(plan) : cases_text(plan));
       return kDone;
     }
     warn_of_inherited_settings(plan);
@@ -150,14 +118,9 @@ class RunCommand {
                                             ? launch::device_hook_for_others(worker)
                                             : launch::device_hook(arguments_.card, worker);
                                }};
-    return planning::needs_worker(request) ? builds_for(world_, request, options)
-                                           : builds_for_programs(world_, request, options);
+    return builds_for(world_, request, options);
   }
 
-  std::string planned_text(const planning::Plan& plan) {
-    if (!arguments_.json && arguments_.slurm.is_asked()) return script_of(plan);
-    return cases_text(plan);
-  }
   std::string cases_text(const planning::Plan& plan) {
     const auto folders = named_folders(arguments_.plugins, plan.request.plugins);
     return arguments_.json ? plan_as_json(plan, folders) : plan_as_text(plan, folders);
@@ -176,15 +139,15 @@ class RunCommand {
   // A run says all that decides its figures: what somebody's shell sets is none of it.
   void warn_of_inherited_settings(const planning::Plan& plan) {
     if (!has_card(plan) || arguments_.quiet) return;
+    const auto warn_of = [&](const char* name, const char* instead) {
+      if (const char* value = std::getenv(name))
+        world_.err << fmt::format("warning: {}={} in the environment is not used; {}\n", name,
+                                  printable(value), instead);
+    };
     for (const char* name : records::kAllocatorVariables)
       warn_of(name, "--allocator sets the allocator of cases");
     for (const char* name : records::kLibraryVariables)
       warn_of(name, "cases have PyTorch's default");
-  }
-  void warn_of(const char* name, const char* instead) {
-    if (const char* value = std::getenv(name))
-      world_.err << fmt::format("warning: {}={} in the environment is not used; {}\n", name,
-                                printable(value), instead);
   }
 
   std::string place_of(const planning::Plan& plan) const {
@@ -259,7 +222,7 @@ class RunCommand {
     launch::SessionOptions options;
     options.resume = arguments_.resume;
     options.overwrite = arguments_.overwrite;
-    options.command = without_environment(typed_);
+    options.command = without_environment(world_.typed);
 
     // Before the work, not after it.
     if (!arguments_.no_report) reports::check_report(report_options(place_of(plan)));
@@ -292,9 +255,8 @@ class RunCommand {
 
   // The same words whether the run was interrupted or not: these cases have a row, and no figures.
   void say_not_measured(const records::Run& run, const std::string& folder) {
-    const auto count = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& one) {
-      return one.status == Status::kHostFailure;
-    });
+    const auto count =
+        std::ranges::count(run.cases, Status::kHostFailure, &records::CaseResult::status);
     if (count == 0) return;
     world_.err << fmt::format(
         "Not measured, as the machine failed {}: {} of {} cases. Fix what their rows say; the same "
@@ -336,23 +298,44 @@ class RunCommand {
 
   World& world_;
   const RunArguments& arguments_;
-  const std::vector<std::string>& typed_;
 };
 
 }  // namespace
 
-int run_cases(World& world, const RunArguments& arguments, const std::vector<std::string>& typed) {
-  return RunCommand(world, arguments, typed).go();
+std::string bundled_suite(const Places& places, const std::string& name) {
+  return (folder_of(places) / (name + ".toml")).string();
 }
 
-Command add_run(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = app.add_subcommand("run", "Measure cases and write a report");
-  command->footer(kRunFooter);
+std::string suite_file(const Places& places, const std::string& typed) {
+  constexpr std::size_t kLongestName = 64;
+  if (typed.empty() || typed.size() > kLongestName ||
+      typed.find_first_of("/.") != std::string::npos)
+    return typed;
+  const bool is_there = files::is_there(typed);
+  const bool holds_run = files::is_there((fs::path(typed) / "run.json").string());
+  if (is_there && (holds_run || !files::is_folder(typed))) return typed;
+  if (const auto bundled = bundled_suite(places, typed); files::is_there(bundled)) return bundled;
+  if (is_there) return typed;  // a folder: what it lacks is said where it is read
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder_of(places), none))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  throw ConfigError(fmt::format("{}: there is no such file, and no such suite; bundled are {}",
+                                printable(typed), fmt::join(names, ", ")));
+}
+
+int run_cases(World& world, const RunArguments& arguments) {
+  return RunCommand(world, arguments).go();
+}
+
+Command add_run(CLI::App& app, World& world) {
+  auto* command = subcommand(app, "run", "Measure cases and write a report", kRunFooter);
   const auto arguments = std::make_shared<RunArguments>();
   add_run_options(*command, *arguments);
-  return [&world, arguments, &typed] {
+  return [&world, arguments] {
     arguments->suite = suite_file(world.places, arguments->suite);
-    return run_cases(world, *arguments, typed);
+    return run_cases(world, *arguments);
   };
 }
 

@@ -1,26 +1,21 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/program.h"
 #include "cli/run_arguments.h"
 
 namespace peakbench::cli {
 
-// The suites that are part of the installation.
-
-// The path of the suite with that name; it may not exist.
+// The path of the bundled suite with that name; it may not exist.
 std::string bundled_suite(const Places& places, const std::string& name);
 
 // The path that was typed. If there is no such file and it is a single word: the bundled suite of
 // that name. Throws ConfigError with the names of the bundled suites.
 std::string suite_file(const Places& places, const std::string& typed);
 
-// A run with given arguments.
-
-// Measures the cases and writes the results; `typed`: argv, for the record. An exit code. Throws
-// ConfigError where nothing can be measured.
-int run_cases(World& world, const RunArguments& arguments, const std::vector<std::string>& typed);
+// Measures the cases and writes the results. An exit code. Throws ConfigError where nothing can be
+// measured.
+int run_cases(World& world, const RunArguments& arguments);
 
 }  // namespace peakbench::cli

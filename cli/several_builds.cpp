@@ -57,9 +57,8 @@ std::vector<std::string> releases_of_programs() {
   return {environment.torch->version, launch::kNewest};
 }
 
-int run_releases(World& world, RunArguments run, const std::vector<std::string>& words,
-                 const std::vector<std::string>& typed) {
-  if (std::ranges::find(typed, "--") != typed.end() || (!words.empty() && is_script(words[0])))
+int run_releases(World& world, RunArguments run, const std::vector<std::string>& words) {
+  if (std::ranges::count(world.typed, "--") != 0 || (!words.empty() && is_script(words[0])))
     run.command = runnable(words);
   else if (words.size() > 1)
     throw ConfigError(
@@ -70,27 +69,10 @@ int run_releases(World& world, RunArguments run, const std::vector<std::string>&
   auto& releases = run.cases[Axis::kTorch];
   if (releases.empty())
     releases = run.command.empty() ? releases_with_workers(world) : releases_of_programs();
-  return run_cases(world, run, typed);
-}
-
-}  // namespace
-
-Command add_releases(CLI::App& app, World& world, const std::vector<std::string>& typed) {
-  auto* command = subcommand(app, "releases", "Compare the memory of several PyTorch releases",
-                             kReleasesFooter);
-  const auto arguments = std::make_shared<ReleasesArguments>();
-  add_releases_options(*command, arguments->run);
-  add_program(*command, arguments->words, "what",
-              "Suite, or a program and its arguments after --; or use --model")
-      ->type_name("SUITE|-- PROGRAM ARG");
-  return [&world, arguments, &typed] {
-    return run_releases(world, arguments->run, arguments->words, typed);
-  };
+  return run_cases(world, run);
 }
 
 // `peakbench ab`: a run of two builds, and whether the second is slower.
-
-namespace {
 
 constexpr const char* kAbFooter = R"(Examples:
   peakbench ab build/main build/change --model vit-b-16 --strategy baseline
@@ -116,17 +98,12 @@ records::GatePolicy policy_of(const AbArguments& arguments) {
   return policy;
 }
 
-template <class Value>
-void set_default(std::optional<Value>& value, Value otherwise) {
-  if (!value) value = otherwise;
-}
-
 RunArguments run_of(const AbArguments& arguments) {
   auto run = arguments.run;
   run.cases[Axis::kBuild] = {arguments.base, arguments.now};
-  set_default<std::int64_t>(run.repetitions, 20);
-  set_default<std::int64_t>(run.steps, 10);
-  set_default<std::int64_t>(run.warmup, 3);
+  run.repetitions = run.repetitions.value_or(20);
+  run.steps = run.steps.value_or(10);
+  run.warmup = run.warmup.value_or(3);
   run.no_ablation = true;
   if (run.out.empty()) run.out = make_folder_for("ab");
   return run;
@@ -165,13 +142,13 @@ bool print_differences(std::ostream& out, const records::Run& run,
   return worse;
 }
 
-int run_ab(World& world, const AbArguments& arguments, const std::vector<std::string>& typed) {
+int run_ab(World& world, const AbArguments& arguments) {
   const auto policy = policy_of(arguments);
   for (const auto& id : arguments.run.cases.at(Axis::kDevice))
     if (const auto device = records::recorded_device(id); !device.has_times)
       throw ConfigError(fmt::format("--device {}: {}; time on cpu or cuda:0", id, device.no_times));
   const auto run = run_of(arguments);
-  const int code = run_cases(world, run, typed);
+  const int code = run_cases(world, run);
   if (run.dry_run || (code != kDone && code != kInterrupted)) return code;
   const bool worse =
       print_differences(run.json ? world.err : world.out, records::read_run(run.out), policy);
@@ -180,7 +157,18 @@ int run_ab(World& world, const AbArguments& arguments, const std::vector<std::st
 
 }  // namespace
 
-Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+Command add_releases(CLI::App& app, World& world) {
+  auto* command = subcommand(app, "releases", "Compare the memory of several PyTorch releases",
+                             kReleasesFooter);
+  const auto arguments = std::make_shared<ReleasesArguments>();
+  add_releases_options(*command, arguments->run);
+  add_program(*command, arguments->words, "what",
+              "Suite, or a program and its arguments after --; or use --model")
+      ->type_name("SUITE|-- PROGRAM ARG");
+  return [&world, arguments] { return run_releases(world, arguments->run, arguments->words); };
+}
+
+Command add_ab(CLI::App& app, World& world) {
   auto* command = subcommand(
       app, "ab", "Test whether one build is slower than another, timing both in turn", kAbFooter);
   const auto arguments = std::make_shared<AbArguments>();
@@ -199,7 +187,7 @@ Command add_ab(CLI::App& app, World& world, const std::vector<std::string>& type
       "Rate of false alarms: how often an equally fast build may be called worse (default 1%)",
       "PART");
   command->add_flag("--gate", arguments->gate, "Exit with code 4 if a case is worse");
-  return [&world, arguments, &typed] { return run_ab(world, *arguments, typed); };
+  return [&world, arguments] { return run_ab(world, *arguments); };
 }
 
 }  // namespace peakbench::cli

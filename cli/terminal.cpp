@@ -33,6 +33,18 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Bytes at the end of the text that may be the beginning of a character.
+std::size_t unfinished(std::string_view text) {
+  constexpr std::size_t kLongest = 4;
+  for (std::size_t back = 1; back < kLongest && back <= text.size(); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0U) == 0x80U) continue;
+    const std::size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return back < length ? back : 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Screen screen_of(int descriptor) {
@@ -50,22 +62,6 @@ int table_width(int descriptor) {
 int line_width(int descriptor) {
   return isatty(descriptor) == 1 ? terminal_width(descriptor) : kUnbroken;
 }
-
-namespace {
-
-// Bytes at the end of the text that may be the beginning of a character.
-std::size_t unfinished(std::string_view text) {
-  constexpr std::size_t kLongest = 4;
-  for (std::size_t back = 1; back < kLongest && back <= text.size(); ++back) {
-    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if ((byte & 0xC0U) == 0x80U) continue;
-    const std::size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-    return back < length ? back : 0;
-  }
-  return 0;
-}
-
-}  // namespace
 
 SafeStream::SafeStream(std::ostream& target) : std::ostream(nullptr), buffer_(target) {
   rdbuf(&buffer_);

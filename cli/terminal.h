@@ -10,8 +10,6 @@
 
 namespace peakbench::cli {
 
-// The terminal, as far as live progress needs one.
-
 struct Screen {
   bool live = false;  // may be redrawn: a terminal with escape codes, not turned off by the user
   std::function<int()> width = [] { return 80; };  // asked at each drawing: windows change

@@ -49,7 +49,6 @@ struct TraceArguments {
   bool overwrite = false, needed = true, details = false;
   std::int64_t needed_timeout_s = 600;
   std::int64_t second_guesses = 0;
-  std::optional<programs::StepRange> step_range;  // of `steps`
   emulator::ValuesRequest values;
 };
 
@@ -110,8 +109,9 @@ void print_needed(programs::ProgramRun& run, const TraceArguments& arguments,
   std::fputs(escaped_controls(programs::needed_text(run)).c_str(), stderr);
 }
 
-int run_trace(World& world, const TraceArguments& arguments,
-              const std::vector<std::string>& typed) {
+int run_trace(World& world, const TraceArguments& arguments) {
+  std::optional<programs::StepRange> steps;
+  if (arguments.steps) steps = programs::step_range(*arguments.steps);
   const auto folder = traced_folder(arguments);
   const auto there = arguments.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew;
   const bool is_new = !files::is_there(folder);
@@ -126,7 +126,7 @@ int run_trace(World& world, const TraceArguments& arguments,
   request.look = {.view = arguments.details ? emulator::View::kDetails : emulator::View::kSummary,
                   .colours = screen_of(STDERR_FILENO).live,
                   .width = [] { return table_width(STDERR_FILENO); }};
-  request.steps = arguments.step_range;
+  request.steps = steps;
   auto [code, run, doubts, ignored] = programs::trace_program(request);
   if (!run) return code;
   std::fputs(peak_of(*run, arguments, request.look).c_str(), stderr);
@@ -136,7 +136,7 @@ int run_trace(World& world, const TraceArguments& arguments,
                  doubt.sentence.c_str());
   if (run->processes.empty()) return code;
   if (arguments.needed) print_needed(*run, arguments, journals.path() / "again");
-  run->command = typed;
+  run->command = world.typed;
   if (!arguments.name.empty()) run->name = arguments.name;
   programs::write_program_run(*run, folder, there);
   reports::write_reports({folder}, own_report(world, folder));
@@ -146,7 +146,7 @@ int run_trace(World& world, const TraceArguments& arguments,
 
 }  // namespace
 
-Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+Command add_trace(CLI::App& app, World& world) {
   auto* command = subcommand(
       app, "trace", "Run a PyTorch program and report what fills its memory, by line and cause",
       kTraceFooter);
@@ -175,13 +175,12 @@ Command add_trace(CLI::App& app, World& world, const std::vector<std::string>& t
       ->check(CLI::Range(std::int64_t{1}, planning::kMostSeconds));
   add_program(*command, arguments->command, "program", "Program and its arguments, after --")
       ->type_name("PROGRAM ARG");
-  return [&world, arguments, &typed] {
+  return [&world, arguments] {
     if (arguments->command.empty())
       throw ConfigError(
           "no program to run; expected: peakbench trace --card h100-80gb -- python3 train.py");
     arguments->command = runnable(arguments->command);
-    if (arguments->steps) arguments->step_range = programs::step_range(*arguments->steps);
-    return run_trace(world, *arguments, typed);
+    return run_trace(world, *arguments);
   };
 }
 

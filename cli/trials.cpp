@@ -13,15 +13,6 @@
 #include "reports/render/format.h"
 
 namespace peakbench::cli {
-
-files::TemporaryFolder scratch_folder(const std::string& parent) {
-  try {
-    return {parent, ".trials."};
-  } catch (const std::system_error& error) {
-    throw ConfigError(fmt::format("{}: cannot be written: {}", parent, error.code().message()));
-  }
-}
-
 namespace {
 
 using search::CellAnswer;
@@ -126,6 +117,14 @@ class NoFitProgress : public search::FitListener {
 };
 
 }  // namespace
+
+files::TemporaryFolder scratch_folder(const std::string& parent) {
+  try {
+    return {parent, ".trials."};
+  } catch (const std::system_error& error) {
+    throw ConfigError(fmt::format("{}: cannot be written: {}", parent, error.code().message()));
+  }
+}
 
 ProposalProgress::ProposalProgress(std::ostream& err, const Screen& screen, bool quiet,
                                    const std::string& begins)

@@ -16,10 +16,8 @@ namespace peakbench::cli {
 // ConfigError where nothing can be written there.
 files::TemporaryFolder scratch_folder(const std::string& parent);
 
-// How far `peakbench fit` is.
-
-// A line a cell as it is found; on a live screen also the cells at work, redrawn. `found` must
-// outlive it; its answers are not read.
+// How far `peakbench fit` is. A line a cell as it is found; on a live screen also the cells at
+// work, redrawn. `found` must outlive it; its answers are not read.
 std::unique_ptr<search::FitListener> make_fit_progress(
     std::ostream& err, const Screen& screen, bool quiet, const FitFound& found,
     Clock clock = std::chrono::steady_clock::now);

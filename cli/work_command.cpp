@@ -2,11 +2,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
-#include <string_view>
 
+#include "base/numbers.h"
 #include "cli/commands.h"
 #include "cli/option_values.h"
 #include "cli/worker.h"
@@ -27,18 +26,10 @@ Example:
 Exit codes: 0 every case of the task has a row; 2 the task could not start; 130 stopped by a signal, the
 remaining cases are pending.)";
 
-struct WorkArguments {
-  std::string submission;
-  std::size_t task = 0, jobs = 1;
-};
-
 // How often Slurm has begun this task before.
 int attempt() {
   const char* text = std::getenv("SLURM_RESTART_COUNT");
-  const std::string_view said = text == nullptr ? "" : text;
-  int count = 0;
-  const auto [rest, error] = std::from_chars(said.data(), said.data() + said.size(), count);
-  return error == std::errc() && count > 0 ? count : 0;
+  return static_cast<int>(integer_from_text(text == nullptr ? "" : text, {0, 1 << 30}).value_or(0));
 }
 
 std::string node() {
@@ -48,35 +39,7 @@ std::string node() {
   return name.data();
 }
 
-}  // namespace
-
-Command add_work(CLI::App& app, World& world) {
-  auto* command =
-      subcommand(app, "work", "Run one task of a queue (called by Slurm jobs)", kWorkFooter);
-  const auto arguments = std::make_shared<WorkArguments>();
-  add_value(*command, "queue", arguments->submission, "Folder of the queue: RUN/queue/N", "QUEUE")
-      ->required();
-  add_value(*command, "--task", arguments->task, "Number of the task, from 0", "N")->required();
-  add_number(*command, "--jobs", arguments->jobs,
-             "Cases on emulated cards to run at a time (default 1)", 1, 4096);
-  add_torch(*command, world);
-  return [&world, arguments] {
-    cluster::WorkOptions options;
-    options.submission = arguments->submission;
-    options.task = arguments->task;
-    options.jobs = arguments->jobs;
-    options.attempt = attempt();
-    options.node = node();
-    return cluster::work(options, {[&world] { return worker_of(world); }, world.make_runner},
-                         world.out)
-               ? kDone
-               : kInterrupted;
-  };
-}
-
 // `peakbench merge`: runs made apart, as one.
-
-namespace {
 
 constexpr const char* kMergeFooter = R"(Example:
   peakbench merge results/cards-a results/cards-b --out results/all
@@ -102,17 +65,37 @@ void note_absent(World& world, const std::vector<std::string>& traces) {
 
 }  // namespace
 
-Command add_merge(CLI::App& app, World& world, const std::vector<std::string>& typed) {
+Command add_work(CLI::App& app, World& world) {
+  auto* command =
+      subcommand(app, "work", "Run one task of a queue (called by Slurm jobs)", kWorkFooter);
+  const auto arguments = std::make_shared<cluster::WorkOptions>();
+  add_value(*command, "queue", arguments->submission, "Folder of the queue: RUN/queue/N", "QUEUE")
+      ->required();
+  add_value(*command, "--task", arguments->task, "Number of the task, from 0", "N")->required();
+  add_number(*command, "--jobs", arguments->jobs,
+             "Cases on emulated cards to run at a time (default 1)", 1, 4096);
+  add_torch(*command, world);
+  return [&world, arguments] {
+    auto options = *arguments;
+    options.attempt = attempt();
+    options.node = node();
+    return cluster::work(options, {[&world] { return worker_of(world); }, world.make_runner},
+                         world.out)
+               ? kDone
+               : kInterrupted;
+  };
+}
+
+Command add_merge(CLI::App& app, World& world) {
   auto* command =
       subcommand(app, "merge", "Merge runs that were measured separately", kMergeFooter);
   const auto arguments = std::make_shared<MergeArguments>();
   add_value(*command, "runs", arguments->runs, "Folders of the runs", "RUN")->required();
   add_value(*command, "-o,--out", arguments->out, "Folder of the merged run", "DIR")->required();
-  return [&world, arguments, &typed] {
+  return [&world, arguments] {
     const launch::InterruptScope interrupts;
     const launch::RunFolder out(arguments->out);
-    const auto merge =
-        cluster::merge_into(out, arguments->runs, typed, [] { return launch::interrupted(); });
+    const auto merge = cluster::merge_into(out, arguments->runs, world.typed, launch::interrupted);
     if (!merge) {
       world.err << "Interrupted: nothing is written.\n";
       return kInterrupted;

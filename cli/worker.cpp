@@ -121,25 +121,6 @@ launch::BuildEnd worker_built(World& world, const launch::TorchFound& found,
   return end;
 }
 
-}  // namespace
-
-launch::Release release_installed(World& world, const launch::ReleaseOrder& order) {
-  const launch::InterruptScope interrupts;
-  BuildProgress progress(world);
-  auto release = launch::install_release(order, listener_of(progress));
-  if (!release) throw Interrupted("Interrupted: nothing is left of the installation.");
-  return *release;
-}
-
-int build_worker(World& world, const std::string& torch_folder) {
-  const auto end = worker_built(world, torch_to_build_for(torch_folder));
-  world.out << fmt::format("{}{}\n", end.was_there ? "It is there already: " : "",
-                           printable(end.folder.string()));
-  return kDone;
-}
-
-namespace {
-
 using launch::WorkerFolder;
 
 bool takes_own(const World& world, const launch::Wish& wish) {
@@ -149,17 +130,13 @@ bool takes_own(const World& world, const launch::Wish& wish) {
 }
 
 // The worker beside the program, which finds its PyTorch by itself; as one among others.
-WorkerFolder own_folder() {
-  WorkerFolder own;
-  own.stamp = planning::own_stamp();
-  return own;
-}
-std::vector<launch::Candidate> with_own(const World& world, const WorkerFolder& own,
-                                        std::vector<launch::Candidate> all) {
-  pytorch::TorchInUse loaded;
-  loaded.version = own.stamp.libtorch_version;
-  if (has_own_worker(world)) all.insert(all.begin(), {&own, loaded});
-  return all;
+const WorkerFolder& own_folder() {
+  static const WorkerFolder kOwn = [] {
+    WorkerFolder own;
+    own.stamp = planning::own_stamp();
+    return own;
+  }();
+  return kOwn;
 }
 
 // `missing` gives one where none fits.
@@ -169,11 +146,10 @@ planning::Worker choose_worker(
         missing) {
   if (takes_own(world, wish)) return own_worker(world);
   const auto environment = launch::torch_of_environment();
-  const auto own = own_folder();
   const auto folders = launch::list_workers(world.places.workers, launch::peakbench_version());
-  const auto all = with_own(world, own, candidates_of(world, folders, environment));
+  const auto all = candidates_of(world, folders, environment);
   if (const auto chosen = launch::choose(all, wish, environment))
-    return chosen->worker == &own ? own_worker(world) : launch::worker_of(*chosen);
+    return chosen->worker == &own_folder() ? own_worker(world) : launch::worker_of(*chosen);
   return missing(environment, launch::why_none(all, wish, environment));
 }
 
@@ -199,6 +175,21 @@ const planning::Worker& chosen_or_compiled(World& world, const std::string& quic
 }
 
 }  // namespace
+
+launch::Release release_installed(World& world, const launch::ReleaseOrder& order) {
+  const launch::InterruptScope interrupts;
+  BuildProgress progress(world);
+  auto release = launch::install_release(order, listener_of(progress));
+  if (!release) throw Interrupted("Interrupted: nothing is left of the installation.");
+  return *release;
+}
+
+int build_worker(World& world, const std::string& torch_folder) {
+  const auto end = worker_built(world, torch_to_build_for(torch_folder));
+  world.out << fmt::format("{}{}\n", end.was_there ? "It is there already: " : "",
+                           printable(end.folder.string()));
+  return kDone;
+}
 
 CLI::Option* add_torch(CLI::App& command, World& world) {
   return add_value(command, kTorchOption, world.torch,
@@ -238,15 +229,13 @@ std::vector<launch::Candidate> candidates_of(const World& world,
                                              const launch::TorchFound& environment) {
   // In a wheel PREFIX is site-packages/peakbench, and PyTorch may lie beside that.
   const auto beside = fs::path(world.places.workers).parent_path().parent_path() / "torch";
-  return launch::candidates(folders, environment, [&](const WorkerFolder& one) {
+  auto all = launch::candidates(folders, environment, [&](const WorkerFolder& one) {
     return std::vector<fs::path>{one.torch, beside};
   });
-}
-
-std::string why_no_worker(const World& world, std::vector<launch::Candidate> all,
-                          const launch::TorchFound& environment) {
-  const auto own = own_folder();
-  return launch::why_none(with_own(world, own, std::move(all)), wish_of(world), environment);
+  pytorch::TorchInUse loaded;
+  loaded.version = own_folder().stamp.libtorch_version;
+  if (has_own_worker(world)) all.insert(all.begin(), {&own_folder(), loaded});
+  return all;
 }
 
 const planning::Worker& worker_of(World& world) { return chosen_or_compiled(world, ""); }
@@ -272,9 +261,8 @@ planning::Worker worker_to_look_at(World& world) {
 
 std::vector<std::string> releases_with_workers(const World& world) {
   const auto folders = launch::list_workers(world.places.workers, launch::peakbench_version());
-  const auto own = own_folder();
-  const auto releases = launch::releases_of(
-      with_own(world, own, candidates_of(world, folders, launch::torch_of_environment())));
+  const auto releases =
+      launch::releases_of(candidates_of(world, folders, launch::torch_of_environment()));
   if (releases.size() < 2)
     throw ConfigError(fmt::format(
         "there is {} for {}: name releases with --torch; `peakbench workers build --torch-dir DIR` "

@@ -11,8 +11,6 @@
 
 namespace peakbench::cli {
 
-// `peakbench workers build`.
-
 // Ctrl-C, where a command has nothing to show for it: its exit code is kInterrupted.
 struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -22,15 +20,11 @@ struct Interrupted : std::runtime_error {
 // cannot be had; Interrupted.
 launch::Release release_installed(World& world, const launch::ReleaseOrder& order);
 
-// An exit code. Empty `torch_folder`: the environment's.
+// `peakbench workers build`; an exit code. Empty `torch_folder`: the environment's.
 int build_worker(World& world, const std::string& torch_folder);
-
-// The worker that a command uses.
 
 // Which PyTorch's worker, where --torch was not typed.
 inline constexpr const char* kTorchVariable = "PEAKBENCH_TORCH";
-
-// --torch VERSION.
 inline constexpr const char* kTorchOption = "--torch";
 CLI::Option* add_torch(CLI::App& command, World& world);
 
@@ -46,14 +40,11 @@ planning::Worker own_worker(const World& world);
 // It is there, and what was asked for; no other is looked for then.
 bool takes_own_worker(const World& world);
 
-// Every worker of a folder that is of use, with the PyTorch that it would load.
+// The worker next to the program, and every worker of a folder that is of use, with the PyTorch that
+// each would load.
 std::vector<launch::Candidate> candidates_of(const World& world,
                                              const std::vector<launch::WorkerFolder>& folders,
                                              const launch::TorchFound& environment);
-
-// Why none of them fits what was asked for, or the environment.
-std::string why_no_worker(const World& world, std::vector<launch::Candidate> all,
-                          const launch::TorchFound& environment);
 
 // Chosen once, in this order:
 //

@@ -60,9 +60,10 @@ struct Row {
 };
 
 // Empty: none; `run` says why.
-std::string chosen_program(const World& world, const std::vector<Candidate>& all,
+std::string chosen_program(const World& world, std::vector<Candidate> all,
                            const TorchFound& environment) {
   if (takes_own_worker(world)) return own_worker(world).program;
+  std::erase_if(all, [](const Candidate& one) { return one.worker->folder.empty(); });
   const auto chosen = launch::choose(all, wish_of(world), environment);
   return chosen ? launch::worker_of(*chosen).program : "";
 }
@@ -147,9 +148,9 @@ int list_workers(World& world, bool json) {
   for (const auto& row : rows) world.out << text_of(row);
   const bool none_as_wished =
       !wish_of(world).version.empty() && std::ranges::none_of(rows, &Row::chosen);
-  const auto words = none_as_wished
-                         ? "No worker is chosen: " + why_no_worker(world, all, environment)
-                         : environment_text(environment);
+  const auto words =
+      none_as_wished ? "No worker is chosen: " + launch::why_none(all, wish_of(world), environment)
+                     : environment_text(environment);
   world.out << wrapped(printable(words), world.out_width);
   if (rows.empty())
     world.out << "There is no worker yet; `peakbench workers build` compiles one.\n";

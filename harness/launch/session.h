@@ -20,10 +20,10 @@ namespace peakbench::launch {
 class RunListener {
  public:
   virtual ~RunListener() = default;
-  virtual void run_started(std::size_t to_run, std::size_t kept) = 0;
-  virtual void worker_started(const Turn& turn) = 0;
+  virtual void run_started(std::size_t /*to_run*/, std::size_t /*kept*/) {}
+  virtual void worker_started(const Turn&) {}
   // `place`: which case's.
-  virtual void worker_progress(std::size_t place, const records::Progress& progress) = 0;
+  virtual void worker_progress(std::size_t /*place*/, const records::Progress&) {}
   virtual void tick() {}  // every few milliseconds
   virtual void worker_ended(std::size_t /*place*/) {}
   virtual void warning(const std::string&) {}  // see Listener::warn
@@ -33,7 +33,7 @@ class RunListener {
   virtual void tasks_state(const std::string&) {}
   // In the order of their places, and when run.json holds it. A case that failed or is not to be
   // timed: at once, or when those before it have ended. The others of a group: after its rounds.
-  virtual void case_ended(std::size_t place, const records::CaseResult& result) = 0;
+  virtual void case_ended(std::size_t /*place*/, const records::CaseResult&) {}
 };
 
 // The initial record of a run: a new one, or the record in the folder that is to be continued.
