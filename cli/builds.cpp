@@ -43,6 +43,12 @@ void name_by_release(std::vector<planning::Build>& builds) {
   }
 }
 
+planning::Build build_with_plugins(World& world, const Worker& worker,
+                                   const std::vector<planning::Folder>& of_suite,
+                                   const BuildOptions& options) {
+  return build_of(worker, find_plugins(world, worker, options.plugins, of_suite), options);
+}
+
 void check_different(const std::vector<planning::Build>& builds,
                      const std::vector<std::string>& releases) {
   for (std::size_t i = 0; i < builds.size(); ++i)
@@ -82,8 +88,7 @@ std::vector<planning::Build> of_releases(World& world, const std::vector<std::st
   std::vector<planning::Build> builds;
   for (const auto& release : releases) {
     const auto worker = worker_for(world, {release, kTorchOption});
-    auto& build = builds.emplace_back(
-        build_of(worker, find_plugins(world, worker, options.plugins, request.plugins), options));
+    auto& build = builds.emplace_back(build_with_plugins(world, worker, request.plugins, options));
     build.also = {release, libtorch_version(worker)};
   }
   name_by_release(builds);
@@ -162,8 +167,7 @@ std::vector<planning::Build> of_folders(World& world, const std::vector<std::str
     const auto worker = launch::worker_in_build(one.folder, launch::peakbench_version());
     auto plugins = request.plugins;
     for (const auto& folder : one.plugins) plugins.emplace_back(folder, "--build");
-    builds.push_back(
-        build_of(worker, find_plugins(world, worker, options.plugins, plugins), options));
+    builds.push_back(build_with_plugins(world, worker, plugins, options));
   }
   const auto names = names_of(asked);
   for (std::size_t i = 0; builds.size() > 1 && i < builds.size(); ++i) {
@@ -206,10 +210,7 @@ std::vector<planning::Build> builds_for(World& world, const planning::Request& r
     builds.front().torch.clear();
   }
   if (!builds.empty()) return builds;
-  const auto worker = worker_of(world);
-  builds.push_back(
-      build_of(worker, find_plugins(world, worker, options.plugins, request.plugins), options));
-  return builds;
+  return {build_with_plugins(world, worker_of(world), request.plugins, options)};
 }
 
 planning::DeviceHook any_card(const Worker& worker) { return launch::device_hook("", worker); }

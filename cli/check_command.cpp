@@ -147,7 +147,7 @@ class CheckCommand {
     // Beside those that come with the program: an id that one of them has is a problem, too.
     std::ostringstream ignored;
     World silent = world_.with_streams(ignored, ignored);
-    all_ = find_plugins(silent, {folder_});
+    all_ = find_plugins(silent, worker, {folder_});
     std::vector<std::string> problems = ours_.problems;
     for (const auto& problem : all_.problems)
       if (problem.find(plugins_) != std::string::npos && std::ranges::count(problems, problem) == 0)

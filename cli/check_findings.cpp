@@ -18,14 +18,6 @@ std::string answer_word(Answer answer) {
   return std::array{"passed", "failed", "not checked"}.at(static_cast<std::size_t>(answer));
 }
 
-std::string counts(const std::vector<Finding>& findings) {
-  const auto of = [&](Answer answer) {
-    return std::ranges::count(findings, answer, &Finding::answer);
-  };
-  return fmt::format("{} passed, {} failed, {} not checked", of(Answer::kPassed),
-                     of(Answer::kFailed), of(Answer::kNotChecked));
-}
-
 using nlohmann::json;
 
 std::string figure_text(const json& value) {
@@ -69,7 +61,11 @@ std::string findings_text(const std::vector<Finding>& findings, int width) {
     for (const auto& failure : finding.failures)
       text += hanging("      ", printable(failure), width);
   }
-  return text + "\n" + counts(findings) + "\n";
+  const auto count = [&](Answer answer) {
+    return std::ranges::count(findings, answer, &Finding::answer);
+  };
+  return text + fmt::format("\n{} passed, {} failed, {} not checked\n", count(Answer::kPassed),
+                            count(Answer::kFailed), count(Answer::kNotChecked));
 }
 
 nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {

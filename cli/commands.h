@@ -62,12 +62,9 @@ Commands add_commands(CLI::App& app, World& world);
 // Prints what may come next, a line each (completion.h).
 int complete(const CLI::App& app, World& world, const std::vector<std::string>& words);
 
-// Finds our own plugins, those in folders typed on the command line, and those in folders named by
-// the environment and a suite. Prints what is wrong with a plugin to `err`. Throws ConfigError if a
-// folder is missing or contains no plugins.
-planning::Found find_plugins(World& world, const std::vector<std::string>& typed,
-                             const std::vector<planning::Folder>& of_suite = {});
-// The same of another worker than a run's.
+// Finds the worker's own plugins, those in folders typed on the command line, and those in folders
+// named by the environment and a suite. Prints what is wrong with a plugin to `err`. Throws
+// ConfigError if a folder is missing or contains no plugins.
 planning::Found find_plugins(World& world, const planning::Worker& worker,
                              const std::vector<std::string>& typed,
                              const std::vector<planning::Folder>& of_suite = {});

@@ -49,13 +49,6 @@ struct DebugArguments {
   std::string wanted, debugger = "gdb", out;
 };
 
-// What stands behind "--".
-std::vector<std::string> for_debugger(const std::vector<std::string>& typed) {
-  const auto dashes = std::ranges::find(typed, "--");
-  return dashes == typed.end() ? std::vector<std::string>{}
-                               : std::vector<std::string>(dashes + 1, typed.end());
-}
-
 // The one that is meant, of things with a `spec`.
 template <typename Case>
 const Case& choose(const std::vector<Case>& cases, const std::string& wanted,
@@ -136,7 +129,7 @@ launch::WorkerOrder order_of_plan(World& world, const DebugArguments& arguments)
   return launch::make_order(order, records::JobMode::kMemory).workers.front();
 }
 
-int debug(World& world, const DebugArguments& arguments, const std::vector<std::string>& more) {
+int debug(World& world, const DebugArguments& arguments) {
   if (!process::find_program(arguments.debugger))
     throw ConfigError(
         fmt::format("no debugger \"{0}\" on PATH; install it (apt-get install "
@@ -152,7 +145,10 @@ int debug(World& world, const DebugArguments& arguments, const std::vector<std::
   if (!files::is_there(order.program))
     throw ConfigError(
         fmt::format("no worker program: {}; `peakbench doctor` says more", order.program));
-  const auto command = launch::debugger_command(arguments.debugger, more, order);
+  const auto& typed = world.typed;
+  auto more = std::ranges::find(typed, "--");  // what stands behind it is the debugger's
+  if (more != typed.end()) ++more;
+  const auto command = launch::debugger_command(arguments.debugger, {more, typed.end()}, order);
   world.err << fmt::format("Case: {}\nJob:  {}\nRuns: {}\n", printable(order.job.case_id),
                            printable(order.job_path), printable(reports::shell_quoted(command)))
             << std::flush;
@@ -178,7 +174,7 @@ Command add_debug(CLI::App& app, World& world) {
             "Folder of the job, its trace and result (default: a new temporary folder)", "DIR");
   return [&world, arguments] {
     arguments->run.suite = suite_file(world.places, arguments->run.suite);
-    return debug(world, *arguments, for_debugger(world.typed));
+    return debug(world, *arguments);
   };
 }
 

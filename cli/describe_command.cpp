@@ -201,10 +201,8 @@ int run(World& world, const DescribeArguments& arguments) {
   }
   const planning::Catalogue catalogue(found);
   const auto& listed = catalogue.find(Kind::kStrategy, arguments.id);
-  if (arguments.json)
-    world.out << json_text(description(listed, strategies, models));
-  else
-    world.out << describe(listed, strategies, models, world.out_width);
+  world.out << (arguments.json ? json_text(description(listed, strategies, models))
+                               : describe(listed, strategies, models, world.out_width));
   return kDone;
 }
 
@@ -217,8 +215,7 @@ Command add_describe(CLI::App& app, World& world) {
   const auto arguments = std::make_shared<DescribeArguments>();
   command->add_option("name", arguments->id, "Name of a strategy or a model")->required();
   command->add_flag("--json", arguments->json, "Print JSON");
-  add_value(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR")
-      ->allow_extra_args(false);
+  add_repeated(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR");
   add_torch(*command, world);
   return [&world, arguments] { return run(world, *arguments); };
 }

@@ -32,16 +32,17 @@
 namespace peakbench::cli {
 namespace {
 
-// `peakbench doctor --context`: the memory of a real GPU's CUDA context.
-struct ContextArguments {
-  int device = 0;  // as PyTorch counts GPUs
-  std::string to;  // a card file to add the figures to; empty: none
-  bool json = false;
+struct DoctorArguments {
+  std::vector<std::string> plugins;
+  bool json = false, context = false;
+  int device = 0;  // of --context, as PyTorch counts GPUs
+  std::string to;  // of --context: a card file to add the figures to; empty: none
 };
 
-// Runs `python3 -m peakbench.context` and prints its result. Throws ConfigError if there is no
-// Python, or it fails without a sentence of ours.
-int measure_context(World& world, const ContextArguments& arguments) {
+// `peakbench doctor --context`: the memory of a real GPU's CUDA context. Runs `python3 -m
+// peakbench.context` and prints its result. Throws ConfigError if there is no Python, or it fails
+// without a sentence of ours.
+int measure_context(World& world, const DoctorArguments& arguments) {
   const auto interpreter = launch::torch_of_environment().python;
   if (interpreter.empty())
     throw ConfigError(
@@ -271,13 +272,13 @@ std::vector<Diagnosis> find_all(World& world, const std::vector<std::string>& fo
   return diagnoses;
 }
 
-int examine(World& world, bool json, const std::vector<std::string>& folders) {
-  const auto diagnoses = find_all(world, folders);
+int examine(World& world, const DoctorArguments& arguments) {
+  const auto diagnoses = find_all(world, arguments.plugins);
   const auto line = [&](const char* state, const std::string& subject, const std::string& words) {
     world.out << hanging(fmt::format("{:<8} {:<10} ", state, subject), printable(words),
                          world.out_width);
   };
-  if (json) {
+  if (arguments.json) {
     world.out << json_text(as_json(diagnoses));
   } else {
     for (const auto& diagnosis : diagnoses) {
@@ -293,26 +294,22 @@ int examine(World& world, bool json, const std::vector<std::string>& folders) {
 Command add_doctor(CLI::App& app, World& world) {
   auto* command = subcommand(app, "doctor", "Check this installation and show how to fix problems",
                              kDoctorFooter);
-  const auto json = std::make_shared<bool>(false);
-  const auto folders = std::make_shared<std::vector<std::string>>();
-  command->add_flag("--json", *json, "Print JSON");
-  auto* more = add_repeated(*command, "--plugins", *folders, "Folder with more plugins", "DIR");
+  const auto arguments = std::make_shared<DoctorArguments>();
+  command->add_flag("--json", arguments->json, "Print JSON");
+  auto* more =
+      add_repeated(*command, "--plugins", arguments->plugins, "Folder with more plugins", "DIR");
   auto* torch = add_torch(*command, world);
-  const auto context = std::make_shared<ContextArguments>();
-  const auto measures = std::make_shared<bool>(false);
-  auto* flag =
-      command->add_flag("--context", *measures, "Measure the CUDA context of a real GPU instead");
+  auto* flag = command->add_flag("--context", arguments->context,
+                                 "Measure the CUDA context of a real GPU instead");
   flag->excludes(more)->excludes(torch);
-  add_value(*command, "--device", context->device, "With --context: index of the GPU (default 0)",
+  add_value(*command, "--device", arguments->device, "With --context: index of the GPU (default 0)",
             "INDEX")
       ->needs(flag);
-  add_value(*command, "--to", context->to, "With --context: add the measurement to this card file",
-            "FILE")
+  add_value(*command, "--to", arguments->to,
+            "With --context: add the measurement to this card file", "FILE")
       ->needs(flag);
-  return [&world, json, folders, context, measures] {
-    if (!*measures) return examine(world, *json, *folders);
-    context->json = *json;
-    return measure_context(world, *context);
+  return [&world, arguments] {
+    return arguments->context ? measure_context(world, *arguments) : examine(world, *arguments);
   };
 }
 

@@ -55,7 +55,11 @@ class FitCommand {
   FitCommand(World& world, const FitArguments& arguments) : world_(world), arguments_(arguments) {}
 
   int go() {
-    ask();
+    found_.smallest_card = asks_for_smallest_card(arguments_);
+    if (arguments_.command.empty())
+      ask_of_model();
+    else
+      ask_of_program();
     const auto title = "fit-" + plan_.request.title;
     if (!arguments_.no_report)
       reports::check_report(
@@ -88,14 +92,6 @@ class FitCommand {
   }
 
  private:
-  void ask() {
-    found_.smallest_card = asks_for_smallest_card(arguments_);
-    if (arguments_.command.empty())
-      ask_of_model();
-    else
-      ask_of_program();
-  }
-
   void ask_of_model() {
     found_.along = along_of(arguments_);
     auto request = fit_request(arguments_, found_.along);

@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "base/columns.h"
 #include "base/printable.h"
 #include "records/axes.h"
 #include "reports/render/format.h"
@@ -86,14 +85,6 @@ std::vector<std::size_t> cells_on(const FitFound& found, const std::string& card
   std::vector<std::size_t> cells;
   for (std::size_t i = 0; i < found.cells.size(); ++i)
     if (found.cells[i].card == card) cells.push_back(i);
-  return cells;
-}
-
-std::vector<std::size_t> cells_on(const FitFound& found, const std::string& card,
-                                  const std::string& subject) {
-  auto cells = cells_on(found, card);
-  std::erase_if(cells,
-                [&](std::size_t i) { return subject_of_cell(found, found.cells[i]) != subject; });
   return cells;
 }
 
@@ -339,11 +330,6 @@ std::string failures(const FitFound& found, int width) {
   return listed("Which allocation fails", lines, width);
 }
 
-std::string verdict_words(const records::Verdict& verdict) {
-  const auto why = analysis::main_reason(verdict);
-  return fmt::format("{}{}", records::verdict_word(verdict.kind), why.empty() ? "" : ": " + why);
-}
-
 // Where the smallest card was asked for: cards are tried from the smallest until one does.
 std::string not_tried_words(const FitFound& found) {
   std::map<std::string, std::int64_t> reasons;
@@ -388,8 +374,10 @@ std::string notes(const FitFound& found, int width) {
     verdicts.push_back(answer.found ? records::verdict_of(*answer.found) : nullptr);
   for (const auto& [kind, doubt] : analysis::doubts_of(verdicts)) {
     const auto more = doubt.count > 1 ? fmt::format(" (and {} more)", doubt.count - 1) : "";
-    say(fmt::format("{}{}: {}", named(found, doubt.tightest), more,
-                    verdict_words(*verdicts[doubt.tightest])));
+    const auto why = analysis::main_reason(*verdicts[doubt.tightest]);
+    say(fmt::format("{}{}: {}{}", named(found, doubt.tightest), more,
+                    records::verdict_word(verdicts[doubt.tightest]->kind),
+                    why.empty() ? "" : ": " + why));
   }
   return listed("Notes", lines, width);
 }
@@ -434,11 +422,15 @@ std::string fit_answer(const FitFound& found, int line_width) {
       text += wrapped(printable(smallest_card_answer(found, subject)), line_width);
       continue;
     }
-    for (const auto& card : in_order(found, std::mem_fn(&Cell::card)))
-      if (const auto cells = cells_on(found, card, subject); !cells.empty())
-        text += wrapped(
-            printable(fmt::format("{} on {}: {}.", subject, card, card_answer(found, cells))),
-            line_width);
+    for (const auto& card : in_order(found, std::mem_fn(&Cell::card))) {
+      auto cells = cells_on(found, card);
+      std::erase_if(
+          cells, [&](std::size_t i) { return subject_of_cell(found, found.cells[i]) != subject; });
+      if (cells.empty()) continue;
+      text +=
+          wrapped(printable(fmt::format("{} on {}: {}.", subject, card, card_answer(found, cells))),
+                  line_width);
+    }
   }
   return text;
 }

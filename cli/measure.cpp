@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "cli/progress.h"
 #include "launch/machine.h"
 
 namespace peakbench::cli {
@@ -73,16 +72,6 @@ void complete(launch::SessionOptions& options, const planning::Found& plugins,
               std::optional<std::int64_t> jobs) {
   options.parameters = parameter_count(plugins);
   options.jobs = jobs_of(jobs);
-}
-
-records::Run measure(World& world, const planning::Plan& plan, const planning::Found& plugins,
-                     launch::Runner& runner, const launch::RunFolder& folder,
-                     launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet) {
-  complete(options, plugins, jobs);
-  // Its end takes the status lines off the screen.
-  const auto progress = make_progress(world.out, world.err, world.screen, quiet,
-                                      std::chrono::steady_clock::now, world.line_width);
-  return launch::run_plan(plan, folder, options, runner, *progress);
 }
 
 reports::ReportOptions own_report(const World& world, const std::string& folder) {

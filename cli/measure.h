@@ -5,7 +5,6 @@
 
 #include "base/errors.h"
 #include "cli/program.h"
-#include "launch/run_folder.h"
 #include "launch/session.h"
 #include "planning/manifest.h"
 #include "reports/run/report.h"
@@ -25,12 +24,6 @@ std::size_t jobs_of(std::optional<std::int64_t> typed);
 // Fills in `options.parameters` from the plugins, and `options.jobs` with jobs_of().
 void complete(launch::SessionOptions& options, const planning::Found& plugins,
               std::optional<std::int64_t> jobs);
-
-// With complete() options. Shows progress unless `quiet`. The runner is made before the folder:
-// without a worker there is nothing to make one for.
-records::Run measure(World& world, const planning::Plan& plan, const planning::Found& plugins,
-                     launch::Runner& runner, const launch::RunFolder& folder,
-                     launch::SessionOptions options, std::optional<std::int64_t> jobs, bool quiet);
 
 // The report that a run has in its own folder, with our templates; for write_reports.
 reports::ReportOptions own_report(const World& world, const std::string& folder);

@@ -55,16 +55,9 @@ std::string in_words(const std::vector<planning::Folder>& folders) {
 }
 
 std::vector<std::string> without_environment(std::vector<std::string> typed) {
-  for (const auto& folder : folders_of_environment()) {
-    typed.emplace_back("--plugins");
-    typed.push_back(folder.path);
-  }
+  for (const auto& folder : folders_of_environment())
+    typed.insert(typed.end(), {"--plugins", folder.path});
   return typed;
-}
-
-planning::Found find_plugins(World& world, const std::vector<std::string>& typed,
-                             const std::vector<planning::Folder>& of_suite) {
-  return find_plugins(world, worker_of(world), typed, of_suite);
 }
 
 planning::Found find_plugins(World& world, const planning::Worker& worker,
@@ -117,11 +110,8 @@ std::vector<planning::Offer> entries_of(const planning::Found& found, Kind kind)
   for (const auto& plugin : found.plugins)
     if (plugin.kind == kind)
       for (const auto& entry : plugin.entries) entries.push_back({&entry, plugin.path});
-  // Strategies in the order in which they are stacked, models by family as their plugin has them.
   if (kind == Kind::kStrategy)
-    std::stable_sort(entries.begin(), entries.end(), [](const Offer& a, const Offer& b) {
-      return a.entry->order < b.entry->order;
-    });
+    std::ranges::stable_sort(entries, {}, [](const Offer& one) { return one.entry->order; });
   return entries;
 }
 

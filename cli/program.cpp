@@ -75,11 +75,6 @@ int print_cmake_folder(World& world) {
 // What a completion's script calls: `__complete -- WORDS`.
 constexpr const char* kComplete = "__complete";
 
-std::vector<std::string> words_to_complete(const std::vector<std::string>& arguments) {
-  const auto behind = arguments.size() > 1 && arguments[1] == "--" ? 2 : 1;
-  return {arguments.begin() + behind, arguments.end()};
-}
-
 int run_parsed(const std::vector<std::string>& arguments, World& world) {
   CLI::App app{
       "Predict the peak GPU memory of a PyTorch training and show what fills it. Measure what "
@@ -100,8 +95,10 @@ int run_parsed(const std::vector<std::string>& arguments, World& world) {
   world.typed = {"peakbench"};
   world.typed.insert(world.typed.end(), arguments.begin(), arguments.end());
   const auto commands = add_commands(app, world);
-  if (!arguments.empty() && arguments[0] == kComplete)
-    return complete(app, world, words_to_complete(arguments));
+  if (!arguments.empty() && arguments[0] == kComplete) {
+    const auto behind = arguments.size() > 1 && arguments[1] == "--" ? 2 : 1;
+    return complete(app, world, {arguments.begin() + behind, arguments.end()});
+  }
   if (arguments.size() == 2 && arguments[0] == launch::kProgramWorker)
     return programs::run_case_worker(arguments[1]);
   if (arguments.size() == 3 && arguments[0] == programs::kReleaseLibraries) {

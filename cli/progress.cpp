@@ -19,10 +19,6 @@ using Time = std::chrono::steady_clock::time_point;
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kHeartbeat = std::chrono::seconds(30);  // between plain lines of one case
 
-std::int64_t seconds(Time from, Time to) {
-  return std::chrono::duration_cast<std::chrono::seconds>(to - from).count();
-}
-
 std::string phase_words(const Activity& activity) {
   const auto& at = activity.progress;
   if (at.phase.empty()) return "starting";
@@ -135,13 +131,13 @@ class Progress : public launch::RunListener {
 
  protected:
   const Activity& activity() {
-    const auto now = clock_();
     // Between two workers, the one before.
     const auto& shown = workers_.empty() ? before_ : workers_.front();
     activity_.turn = shown.turn;
     activity_.progress = shown.progress;
     activity_.workers = std::max<std::size_t>(workers_.size(), 1);
-    activity_.elapsed_s = seconds(shown.start, now);
+    activity_.elapsed_s =
+        std::chrono::duration_cast<std::chrono::seconds>(clock_() - shown.start).count();
     activity_.remaining_s = remaining(activity_.elapsed_s);
     return activity_;
   }
@@ -254,24 +250,13 @@ class PlainProgress : public Progress {
   std::int64_t round_ = -1;  // of the worker before
 };
 
-class NoProgress : public launch::RunListener {
- public:
-  explicit NoProgress(std::ostream& err) : err_(err) {}
-  void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
-
- private:
-  std::ostream& err_;
-};
-
 }  // namespace
 
 std::vector<std::string> status_lines(const Activity& activity, int width) {
   const auto room = static_cast<std::size_t>(std::max(width - 1, 10));  // the last column wraps
   auto phrases = phrases_of(activity);
   while (phrases.size() > 1 && joined(phrases).size() > room)
-    phrases.erase(
-        std::min_element(phrases.begin(), phrases.end(),
-                         [](const Phrase& a, const Phrase& b) { return a.weight < b.weight; }));
+    phrases.erase(std::ranges::min_element(phrases, {}, &Phrase::weight));
   const auto count = counter(activity.turn.place, activity.count) + " ";
   const auto id_room = room > count.size() ? room - count.size() : 0;
   return {(count + elided(printable(activity.turn.case_id), id_room)).substr(0, room),
@@ -281,7 +266,7 @@ std::vector<std::string> status_lines(const Activity& activity, int width) {
 std::unique_ptr<launch::RunListener> make_progress(std::ostream& out, std::ostream& err,
                                                    const Screen& screen, bool quiet, Clock clock,
                                                    int columns) {
-  if (quiet) return std::make_unique<NoProgress>(err);
+  if (quiet) return std::make_unique<WarningsOnly<launch::RunListener>>(err);
   if (screen.live)
     return std::make_unique<LiveProgress>(out, err, screen, std::move(clock), columns);
   return std::make_unique<PlainProgress>(out, err, std::move(clock), columns);

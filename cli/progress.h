@@ -22,6 +22,17 @@ std::unique_ptr<launch::RunListener> make_progress(std::ostream& out, std::ostre
                                                    Clock clock = std::chrono::steady_clock::now,
                                                    int columns = kUnbroken);
 
+// Prints warnings alone: what a quiet command has.
+template <class Listener>
+class WarningsOnly final : public Listener {
+ public:
+  explicit WarningsOnly(std::ostream& err) : err_(err) {}
+  void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
+
+ private:
+  std::ostream& err_;
+};
+
 // What is known of the worker at work, of several of the one that began first.
 struct Activity {
   launch::Turn turn;

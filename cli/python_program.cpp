@@ -36,14 +36,13 @@ std::vector<std::string> with_options(const std::string& program, const TypedLis
 }  // namespace
 
 CLI::Option* add_python_program(CLI::App& command, std::string& program) {
-  return command
-      .add_option(
-          "--program", program,
-          "Model in Python: of an installed library (hf:, timm:, torchvision: or diffusers:NAME; "
-          "docs/how-to/models-by-name.md), or a function marked with @peakbench.model; --strategy "
-          "then names functions marked with @peakbench.strategy (default: all of the file; "
-          "docs/reference/python.md)")
-      ->type_name("PLACE:MODEL[,key=value]");
+  return add_value(
+      command, "--program", program,
+      "Model in Python: of an installed library (hf:, timm:, torchvision: or diffusers:NAME; "
+      "docs/how-to/models-by-name.md), or a function marked with @peakbench.model; --strategy "
+      "then names functions marked with @peakbench.strategy (default: all of the file; "
+      "docs/reference/python.md)",
+      "PLACE:MODEL[,key=value]");
 }
 
 void take_python_program(const std::string& program, const TypedLists& typed,

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/columns.h"
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/plugins.h"
@@ -38,9 +37,7 @@ using Json = nlohmann::ordered_json;
 
 Json case_as_json(const planning::PlannedCase& planned) {
   const auto& spec = planned.spec;
-  Json json;
-  json["id"] = spec.id;
-  json["slug"] = spec.slug;
+  Json json{{"id", spec.id}, {"slug", spec.slug}};
   records::append_json(json, spec);
   json["added_for"] = planned.added_for;
   json["decided"] = planned.decided ? Json(to_string(*planned.decided)) : Json();
@@ -54,12 +51,11 @@ Json case_as_json(const planning::PlannedCase& planned) {
 std::string command_text(const records::ProgramCommand& program) {
   std::vector<std::string> words;
   for (const auto& [name, value] : program.environment) words.push_back(name + "=" + value);
-  const auto command = reports::shell_quoted(program.arguments);
-  const auto variables = words.empty() ? "" : reports::shell_quoted(words) + " ";
+  words.insert(words.end(), program.arguments.begin(), program.arguments.end());
   const auto folder = program.typed_folder.empty()
                           ? ""
                           : "cd " + reports::shell_quoted({program.typed_folder}) + " && ";
-  return folder + variables + command;
+  return folder + reports::shell_quoted(words);
 }
 
 }  // namespace
@@ -115,8 +111,8 @@ std::string plan_as_text(const planning::Plan& plan, const std::vector<planning:
     if (!planned.warning.empty())
       text += fmt::format("    warning: {}\n", printable(planned.warning));
   }
-  const auto decided = std::count_if(plan.cases.begin(), plan.cases.end(),
-                                     [](const auto& one) { return one.decided.has_value(); });
+  const auto decided =
+      std::ranges::count_if(plan.cases, [](const auto& one) { return one.decided.has_value(); });
   text += fmt::format("{}, {} of them will not run.{}\n", reports::count_of(count, "case"), decided,
                       plan.reference.empty() ? ""
                                              : fmt::format(" Differences are shown against {}.",
@@ -126,9 +122,7 @@ std::string plan_as_text(const planning::Plan& plan, const std::vector<planning:
 }
 
 std::string plan_as_json(const planning::Plan& plan, const std::vector<planning::Folder>& folders) {
-  Json json;
-  json["reference"] = plan.reference;
-  json["plugin_folders"] = Json::array();
+  Json json{{"reference", plan.reference}, {"plugin_folders", Json::array()}};
   for (const auto& folder : folders)
     json["plugin_folders"].push_back({{"path", folder.path}, {"named_by", folder.named_by}});
   json["cases"] = Json::array();

@@ -189,16 +189,17 @@ class RunCommand {
           jobs, printable(folder), jobs));
   }
 
-  // On the machines of a scheduler.
-  records::Run run_there(const planning::Plan& plan, const planning::Found& plugins,
-                         const launch::RunFolder& folder, launch::SessionOptions options) {
-    cluster::Slurm slurm;
-    complete(options, plugins, arguments_.jobs);
-    auto scheduled = scheduled_options(arguments_.slurm, options);
-    scheduled.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
+  // Without a runner, on the machines of a scheduler.
+  records::Run measure(const planning::Plan& plan, const launch::RunFolder& folder,
+                       const launch::SessionOptions& options, launch::Runner* runner) {
     // Its end takes the status lines off the screen.
     const auto progress = make_progress(said(), world_.err, world_.screen, arguments_.quiet,
-                                        std::chrono::steady_clock::now, world_.line_width);
+                                        std::chrono::steady_clock::now,
+                                        runner == nullptr ? world_.line_width : kUnbroken);
+    if (runner != nullptr) return launch::run_plan(plan, folder, options, *runner, *progress);
+    cluster::Slurm slurm;
+    auto scheduled = scheduled_options(arguments_.slurm, options);
+    scheduled.asks_to_cancel = [this](const std::string& jobs) { return asks_to_cancel(jobs); };
     return cluster::run_scheduled(plan, folder, scheduled, slurm, *progress);
   }
 
@@ -233,11 +234,8 @@ class RunCommand {
     const launch::RunFolder folder(place);
     leave_to_jobs(folder);
     const launch::InterruptScope interrupts;
-    World world{said(),           world_.err,    world_.screen,
-                world_.out_width, world_.places, world_.make_runner};
-    const auto run = runner ? measure(world, plan, plugins, *runner, folder, options,
-                                      arguments_.jobs, arguments_.quiet)
-                            : run_there(plan, plugins, folder, options);
+    complete(options, plugins, arguments_.jobs);
+    const auto run = measure(plan, folder, options, runner.get());
     if (run.status == "interrupted") say_interrupted(run, place);
     say_not_measured(run, place);
     if (!arguments_.no_report) report(run, place);

@@ -44,11 +44,6 @@ NVIDIA's packages, installed once by pip (1 to 2 GB each), with your other packa
 models run with every PyTorch that has a worker.
 Exit codes: those of `run`; 2 a release cannot be installed.)";
 
-struct ReleasesArguments {
-  RunArguments run;
-  std::vector<std::string> words;
-};
-
 std::vector<std::string> releases_of_programs() {
   const auto environment = launch::torch_of_environment();
   if (!environment.torch)
@@ -57,7 +52,9 @@ std::vector<std::string> releases_of_programs() {
   return {environment.torch->version, launch::kNewest};
 }
 
-int run_releases(World& world, RunArguments run, const std::vector<std::string>& words) {
+// `run.command`: a program, or a suite.
+int run_releases(World& world, RunArguments run) {
+  const auto words = std::exchange(run.command, {});
   if (std::ranges::count(world.typed, "--") != 0 || (!words.empty() && is_script(words[0])))
     run.command = runnable(words);
   else if (words.size() > 1)
@@ -160,12 +157,12 @@ int run_ab(World& world, const AbArguments& arguments) {
 Command add_releases(CLI::App& app, World& world) {
   auto* command = subcommand(app, "releases", "Compare the memory of several PyTorch releases",
                              kReleasesFooter);
-  const auto arguments = std::make_shared<ReleasesArguments>();
-  add_releases_options(*command, arguments->run);
-  add_program(*command, arguments->words, "what",
+  const auto arguments = std::make_shared<RunArguments>();
+  add_releases_options(*command, *arguments);
+  add_program(*command, arguments->command, "what",
               "Suite, or a program and its arguments after --; or use --model")
       ->type_name("SUITE|-- PROGRAM ARG");
-  return [&world, arguments] { return run_releases(world, arguments->run, arguments->words); };
+  return [&world, arguments] { return run_releases(world, *arguments); };
 }
 
 Command add_ab(CLI::App& app, World& world) {

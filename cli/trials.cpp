@@ -107,15 +107,6 @@ class FitProgress : public search::FitListener {
   std::size_t ended_ = 0, runs_ = 0;
 };
 
-class NoFitProgress : public search::FitListener {
- public:
-  explicit NoFitProgress(std::ostream& err) : err_(err) {}
-  void warning(const std::string& text) override { err_ << "warning: " << text << std::endl; }
-
- private:
-  std::ostream& err_;
-};
-
 }  // namespace
 
 files::TemporaryFolder scratch_folder(const std::string& parent) {
@@ -142,7 +133,7 @@ void ProposalProgress::say(const std::string& text) {
 std::unique_ptr<search::FitListener> make_fit_progress(std::ostream& err, const Screen& screen,
                                                        bool quiet, const FitFound& found,
                                                        Clock clock) {
-  if (quiet) return std::make_unique<NoFitProgress>(err);
+  if (quiet) return std::make_unique<WarningsOnly<search::FitListener>>(err);
   return std::make_unique<FitProgress>(err, screen, found, std::move(clock));
 }
 

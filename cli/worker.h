@@ -40,8 +40,8 @@ planning::Worker own_worker(const World& world);
 // It is there, and what was asked for; no other is looked for then.
 bool takes_own_worker(const World& world);
 
-// The worker next to the program, and every worker of a folder that is of use, with the PyTorch that
-// each would load.
+// The worker next to the program, and every worker of a folder that is of use, with the PyTorch
+// that each would load.
 std::vector<launch::Candidate> candidates_of(const World& world,
                                              const std::vector<launch::WorkerFolder>& folders,
                                              const launch::TorchFound& environment);
