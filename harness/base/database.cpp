@@ -273,7 +273,7 @@ void Statement::bind(int parameter, std::int64_t value) {
   check(sqlite3_bind_int64(statement_, parameter + 1, value));
 }
 
-void Statement::bind_number(int parameter, double value) {
+void Statement::bind(int parameter, double value) {
   check(sqlite3_bind_double(statement_, parameter + 1, value));
 }
 
@@ -282,18 +282,13 @@ void Statement::bind(int parameter, const std::string& value) {
                           SQLITE_STATIC));
 }
 
-void Statement::bind_blob(int parameter, const std::string& bytes) {
-  check(sqlite3_bind_blob64(statement_, parameter + 1, bytes.data(), bytes.size(), SQLITE_STATIC));
+void Statement::bind(int parameter, Blob value) {
+  check(sqlite3_bind_blob64(statement_, parameter + 1, value.bytes.data(), value.bytes.size(),
+                            SQLITE_STATIC));
 }
 
-void Statement::bind_null(int parameter) { check(sqlite3_bind_null(statement_, parameter + 1)); }
-
-void Statement::bind_or_null(int parameter, const std::optional<std::int64_t>& value) {
-  value ? bind(parameter, *value) : bind_null(parameter);
-}
-
-void Statement::bind_number_or_null(int parameter, const std::optional<double>& value) {
-  value ? bind_number(parameter, *value) : bind_null(parameter);
+void Statement::bind(int parameter, std::nullopt_t) {
+  check(sqlite3_bind_null(statement_, parameter + 1));
 }
 
 void Statement::run() {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -65,6 +67,11 @@ class Database {
   std::unique_ptr<Budget> budget_;
 };
 
+// Of a parameter that is a blob.
+struct Blob {
+  const std::string& bytes;
+};
+
 // One prepared statement. Parameters and columns count from 0, in the order of the text.
 class Statement {
  public:
@@ -73,15 +80,31 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
+  // Texts and blobs must live until the next run.
   void bind(int parameter, std::int64_t value);
-  void bind(int parameter, const std::string& value);  // must live until the next run
+  void bind(int parameter, double value);
+  void bind(int parameter, const std::string& value);
   void bind(int parameter, const char* value) = delete;
-  void bind_blob(int parameter, const std::string& bytes);  // must live until the next run
-  void bind_number(int parameter, double value);
-  void bind_null(int parameter);
-  void bind_or_null(int parameter, const std::optional<std::int64_t>& value);
-  void bind_number_or_null(int parameter, const std::optional<double>& value);
-  void run();    // to its end, and ready for new values
+  void bind(int parameter, Blob value);
+  void bind(int parameter, std::nullopt_t null);
+  template <class Value>
+  requires std::integral<Value> || std::is_enum_v<Value>
+  void bind(int parameter, Value value) { bind(parameter, static_cast<std::int64_t>(value)); }
+  template <class Value>
+  void bind(int parameter, const std::optional<Value>& value) {
+    value ? bind(parameter, *value) : bind(parameter, std::nullopt);
+  }
+  template <class... Values>
+  void bind_all(const Values&... values) {
+    int parameter = 0;
+    (bind(parameter++, values), ...);
+  }
+  void run();  // to its end, and ready for new values
+  template <class First, class... Others>
+  void run(const First& first, const Others&... others) {
+    bind_all(first, others...);
+    run();
+  }
   bool next();   // the next row; false at the end
   void reset();  // ready for new values before the end
 

@@ -161,7 +161,7 @@ Stretch read_range(const Database& database, const Trace& trace, std::size_t fir
   Stretch stretch;
   stretch.events.reserve(std::min(room, kRoom));
   Statement rows(database, kEventsQuery);
-  rows.bind(0, static_cast<std::int64_t>(first));
+  rows.bind(0, first);
   EventRow row{};
   auto number = first;
   try {

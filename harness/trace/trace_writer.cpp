@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "base/database.h"
@@ -90,27 +89,10 @@ std::optional<std::int64_t> or_null(std::int64_t value) {
   return value == kNone ? std::nullopt : std::optional(value);
 }
 
-template <class Value>
-void bind_value(Statement& statement, int parameter, const Value& value) {
-  if constexpr (std::is_integral_v<Value> || std::is_enum_v<Value>)
-    statement.bind(parameter, static_cast<std::int64_t>(value));
-  else if constexpr (std::is_same_v<Value, std::string>)
-    statement.bind(parameter, value);
-  else
-    statement.bind_or_null(parameter, value);
-}
-
-template <class... Values>
-void run(Statement& insert, const Values&... values) {
-  int parameter = 0;
-  (bind_value(insert, parameter++, values), ...);
-  insert.run();
-}
-
 void insert_words(Database& database, const std::string& table,
                   const std::vector<std::string>& words) {
   Statement insert(database, "INSERT INTO " + table + " VALUES (?, ?)");
-  for (std::size_t i = 0; i < words.size(); ++i) run(insert, i, words[i]);
+  for (std::size_t i = 0; i < words.size(); ++i) insert.run(i, words[i]);
 }
 
 template <class Enum, std::size_t count>
@@ -147,7 +129,7 @@ class Inserter {
   template <class... Values>
   void row(const Values&... values) {
     int parameter = first_;
-    (bind_value(statement(), parameter++, values), ...);
+    (statement().bind(parameter++, values), ...);
     if (together_left_ == 0) return single_.run();
     first_ += columns_;
     if (first_ < kTogether * columns_) return;
@@ -175,7 +157,7 @@ class Inserter {
 void insert_counted_steps(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO counted_steps VALUES (?, ?, ?)");
   std::int64_t id = 0;
-  for (const auto& span : trace.counted_steps) run(insert, id++, span.first, span.last);
+  for (const auto& span : trace.counted_steps) insert.run(id++, span.first, span.last);
 }
 
 void insert_events(Database& database, const Trace& trace) {
@@ -194,13 +176,13 @@ void insert_frames(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO frames VALUES (?, ?, ?, ?, ?)");
   std::int64_t id = 0;
   for (const auto& frame : trace.frames)
-    run(insert, id++, or_null(frame.parent), frame.file, frame.function, frame.line);
+    insert.run(id++, or_null(frame.parent), frame.file, frame.function, frame.line);
 }
 
 void insert_ranges(Database& database, const Trace& trace) {
   Statement insert(database, "INSERT INTO ranges VALUES (?, ?, ?)");
   std::int64_t id = 0;
-  for (const auto& range : trace.ranges) run(insert, id++, or_null(range.parent), range.name);
+  for (const auto& range : trace.ranges) insert.run(id++, or_null(range.parent), range.name);
 }
 
 void insert_scopes(Database& database, const Trace& trace) {
@@ -208,9 +190,9 @@ void insert_scopes(Database& database, const Trace& trace) {
   std::int64_t id = 0;
   for (const auto& mark : trace.scopes) {
     const bool says_phase = mark.kind == ScopeKind::kPhase;
-    run(insert, id++, mark.event, mark.thread, mark.kind, mark.ends,
-        or_null(says_phase ? static_cast<std::int64_t>(mark.phase) : kNone),
-        or_null(says_phase ? mark.step : kNone));
+    insert.run(id++, mark.event, mark.thread, mark.kind, mark.ends,
+               or_null(says_phase ? static_cast<std::int64_t>(mark.phase) : kNone),
+               or_null(says_phase ? mark.step : kNone));
   }
 }
 
@@ -234,21 +216,16 @@ void insert_peaks(Database& database, const Trace& trace, const std::vector<Life
   const auto maxima = maxima_of_spaces(trace, lifetimes);
   for (std::size_t space = 0; space < trace.spaces.size(); ++space) {
     const auto peak = peak_of(trace, lifetimes, maxima[space], static_cast<int>(space));
-    run(insert, space, peak.event, peak.allocated_bytes, peak.requested_bytes);
+    insert.run(space, peak.event, peak.allocated_bytes, peak.requested_bytes);
   }
 }
 
 void insert_head(Database& database, const Trace& trace, const std::string& problem) {
   Statement version(database, "INSERT INTO schema_version VALUES (?)");
-  run(version, kTraceSchemaVersion);
+  version.run(kTraceSchemaVersion);
   Statement head(database, "INSERT INTO trace VALUES (?, ?, ?, ?, ?, ?)");
-  head.bind(0, trace.device);
-  head.bind(1, static_cast<std::int64_t>(trace.emulated));
-  head.bind(2, static_cast<std::int64_t>(trace.events.size()));
-  head.bind(3, trace.own_space);
-  problem.empty() ? head.bind_null(4) : head.bind(4, problem);
-  head.bind(5, static_cast<std::int64_t>(trace.counts_build));
-  head.run();
+  head.run(trace.device, trace.emulated, trace.events.size(), trace.own_space,
+           problem.empty() ? std::nullopt : std::optional(problem), trace.counts_build);
 }
 
 void fill(Database& database, const Trace& trace, const std::vector<Lifetime>& lifetimes,

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/errors.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "records/device.h"
 #include "reports/analysis/environment.h"
@@ -22,21 +23,12 @@ namespace {
 using records::CaseResult;
 using records::is_emulated;
 using records::Run;
+using sqlite::Blob;
 using sqlite::Database;
 using sqlite::Statement;
 
-// Its file's name: folders differ from machine to machine.
-std::string suite_of(const Run& run) {
-  return std::filesystem::path(run.suite).filename().string();
-}
-
 // What the machine did to a case is no point of its trend, nor is what was interrupted: it was not
 // measured.
-std::string figures_word(const CaseResult& result) {
-  const auto* verdict = records::verdict_of(result);
-  return verdict == nullptr ? "" : verdict_word(verdict->kind);
-}
-
 bool is_point(const CaseResult& result) {
   return result.status != records::Status::kHostFailure &&
          result.status != records::Status::kInterrupted;
@@ -59,7 +51,7 @@ void check(const Run& run, const Labels& labels) {
     if (!ids.insert(result.spec.id).second)
       throw ConfigError(
           fmt::format("the run has the case {} twice; is run.json edited?", result.spec.id));
-  const auto& verdicts = known_verdicts();
+  const std::vector<std::string> verdicts{"passed", "regressed", "failed", "unknown", "accepted"};
   if (!labels.verdict.empty() && std::ranges::find(verdicts, labels.verdict) == verdicts.end())
     throw ConfigError(
         fmt::format("no verdict \"{}\"{}", labels.verdict, suggestion(labels.verdict, verdicts)));
@@ -79,7 +71,7 @@ std::optional<std::int64_t> same_run(const Database& database, std::int64_t sum,
   Statement candidates(database,
                        "SELECT runs.id, run_json, run_json_bytes FROM runs "
                        "JOIN records ON records.run = runs.id WHERE checksum = ?");
-  candidates.bind(0, sum);
+  candidates.bind_all(sum);
   while (candidates.next())
     if (candidates.integer(2) == static_cast<std::int64_t>(text.size()) && holds(candidates, text))
       return candidates.integer(0);
@@ -95,30 +87,14 @@ std::int64_t insert_run(Database& database, const Run& run, const Labels& labels
       "steps, cases, ok_cases, checksum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto added = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   const auto conditions = analysis::conditions_of(run);
-  const std::vector<std::string> texts{added,
-                                       run.created,
-                                       run.title,
-                                       suite_of(run),
-                                       run.status,
-                                       labels.branch,
-                                       labels.commit,
-                                       conditions.libtorch,
-                                       conditions.libtorch_git_version,
-                                       conditions.libtorch_cuda,
-                                       conditions.driver,
-                                       reports::fact_text(run.environment, "peakbench"),
-                                       run.schema_version,
-                                       labels.verdict,
-                                       labels.note};
-  int place = 0;
-  for (const auto& text : texts) insert.bind(place++, text);
-  const auto ok = std::ranges::count_if(
-      run.cases, [](const CaseResult& result) { return result.status == records::Status::kOk; });
-  insert.bind(place++, conditions.steps);
-  insert.bind(place++, static_cast<std::int64_t>(std::ranges::count_if(run.cases, is_point)));
-  insert.bind(place++, static_cast<std::int64_t>(ok));
-  insert.bind(place, sum);
-  insert.run();
+  // Folders differ from machine to machine.
+  const auto suite = std::filesystem::path(run.suite).filename().string();
+  const auto ok = std::ranges::count(run.cases, records::Status::kOk, &CaseResult::status);
+  insert.run(added, run.created, run.title, suite, run.status, labels.branch, labels.commit,
+             conditions.libtorch, conditions.libtorch_git_version, conditions.libtorch_cuda,
+             conditions.driver, reports::fact_text(run.environment, "peakbench"),
+             run.schema_version, labels.verdict, labels.note, conditions.steps,
+             std::ranges::count_if(run.cases, is_point), ok, sum);
   return database.last_row();
 }
 
@@ -137,31 +113,24 @@ class CaseRows {
         insert_case_(database, "INSERT INTO cases VALUES (?,?,?,?,?,?,?,?,?,?,NULL,?)") {}
 
   void add(std::int64_t run, const CaseResult& result, const std::string& card) {
-    const auto id = series_of(result, card);
-    const auto status = to_string(result.status);
-    insert_case_.bind(0, id);
-    insert_case_.bind(1, run);
-    insert_case_.bind(2, status);
-    const auto& memory = result.memory;
-    const auto phase = memory ? memory->peak_phase : "";
-    if (memory) {
-      insert_case_.bind(3, memory->peak_allocated_bytes);
-      insert_case_.bind(4, memory->peak_requested_bytes);
-      insert_case_.bind_or_null(5, memory->peak_reserved_bytes);
-      insert_case_.bind(6, phase);
-    } else {
-      for (int column = 3; column <= 6; ++column) insert_case_.bind_null(column);
+    constexpr int kMemory = 3, kThroughput = 7, kFigures = 10;
+    const std::string status = to_string(result.status);
+    insert_case_.bind_all(series_of(result, card), run, status);
+    for (int column = kMemory; column < kFigures; ++column) insert_case_.bind(column, std::nullopt);
+    if (const auto& memory = result.memory) {
+      insert_case_.bind(kMemory, memory->peak_allocated_bytes);
+      insert_case_.bind(kMemory + 1, memory->peak_requested_bytes);
+      insert_case_.bind(kMemory + 2, memory->peak_reserved_bytes);
+      insert_case_.bind(kMemory + 3, memory->peak_phase);
     }
-    const auto& throughput = result.throughput;
-    if (throughput) {
-      insert_case_.bind(7, throughput->step_ns.median);
-      insert_case_.bind_number(8, throughput->samples_per_second);
-      insert_case_.bind_number_or_null(9, throughput->tokens_per_second);
-    } else {
-      for (int column = 7; column <= 9; ++column) insert_case_.bind_null(column);
+    if (const auto& throughput = result.throughput) {
+      insert_case_.bind(kThroughput, throughput->step_ns.median);
+      insert_case_.bind(kThroughput + 1, throughput->samples_per_second);
+      insert_case_.bind(kThroughput + 2, throughput->tokens_per_second);
     }
-    const auto figures = figures_word(result);
-    insert_case_.bind(10, figures);
+    const auto* verdict = records::verdict_of(result);
+    const std::string figures = verdict == nullptr ? "" : verdict_word(verdict->kind);
+    insert_case_.bind(kFigures, figures);
     insert_case_.run();
   }
 
@@ -169,24 +138,15 @@ class CaseRows {
   std::int64_t series_of(const CaseResult& result, const std::string& card) {
     const auto& spec = result.spec;
     const auto options = spec.device_options.empty() ? "" : spec.device_options.dump();
-    find_.bind(0, spec.id);
-    find_.bind(1, card);
-    find_.bind(2, options);
+    find_.bind_all(spec.id, card, options);
     const bool found = find_.next();
     const auto id = found ? find_.integer(0) : 0;
     find_.reset();
     if (found) return id;
-    const auto model = reports::selection_text(spec.model), stack = reports::stack_text(spec);
-    int place = 0;
-    for (const auto* text : {&spec.id, &card, &options, &model, &stack, &spec.device, &spec.dtype})
-      insert_series_.bind(place++, *text);
-    insert_series_.bind(place++, spec.batch_size);
-    insert_series_.bind_or_null(place++, spec.sequence_length);
-    insert_series_.bind(place++, static_cast<std::int64_t>(is_emulated(result)));
     const auto axes = axes_text(spec);
-    insert_series_.bind(place++, axes);
-    insert_series_.bind(place, axes_sum(spec.id, axes));
-    insert_series_.run();
+    insert_series_.run(spec.id, card, options, reports::selection_text(spec.model),
+                       reports::stack_text(spec), spec.device, spec.dtype, spec.batch_size,
+                       spec.sequence_length, is_emulated(result), axes, axes_sum(spec.id, axes));
     return database_.last_row();
   }
 
@@ -202,35 +162,28 @@ std::optional<std::int64_t> parts_row(Database& database,
   const auto packed = pack(text);
   const auto sum = checksum(text);
   Statement candidates(database, "SELECT id, packed FROM parts WHERE checksum = ?");
-  candidates.bind(0, sum);
+  candidates.bind_all(sum);
   while (candidates.next())
     if (candidates.blob(1) == packed) return candidates.integer(0);
   Statement insert(database, "INSERT INTO parts (checksum, packed, bytes) VALUES (?, ?, ?)");
-  insert.bind(0, sum);
-  insert.bind_blob(1, packed);
-  insert.bind(2, static_cast<std::int64_t>(text.size()));
-  insert.run();
+  insert.run(sum, Blob{packed}, text.size());
   return database.last_row();
 }
 
 void insert_record(Database& database, std::int64_t run, const std::string& text,
                    const std::vector<analysis::CaseParts>& parts) {
-  const auto record = pack(text);
+  const auto parts_id = parts_row(database, parts);
   Statement insert(database,
                    "INSERT INTO records (run, run_json, run_json_bytes, parts_id) "
                    "VALUES (?, ?, ?, ?)");
-  insert.bind(0, run);
-  insert.bind_blob(1, record);
-  insert.bind(2, static_cast<std::int64_t>(text.size()));
-  insert.bind_or_null(3, parts_row(database, parts));
-  insert.run();
+  insert.run(run, Blob{pack(text)}, text.size(), parts_id);
 }
 
 // RFC 3339 in UTC sorts as text.
 std::string clock_note(const Database& database, const Run& run, const Labels& labels) {
   Statement last(database,
                  "SELECT id, created FROM runs WHERE branch = ? ORDER BY id DESC LIMIT 1");
-  last.bind(0, labels.branch);
+  last.bind_all(labels.branch);
   if (!last.next() || last.text(1) <= run.created) return "";
   return fmt::format(
       "created {}, earlier than the previous run {} ({}): clock skew; the history keeps the order "
@@ -240,7 +193,7 @@ std::string clock_note(const Database& database, const Run& run, const Labels& l
 
 std::string labels_note(const Database& database, std::int64_t number, const Labels& asked) {
   Statement row(database, "SELECT branch, commit_id, verdict FROM runs WHERE id = ?");
-  row.bind(0, number);
+  row.bind_all(number);
   row.next();
   const auto differs = [](const std::string& now, const std::string& there) {
     return !now.empty() && now != there;
@@ -264,8 +217,7 @@ std::string card_of(const CaseResult& result, const Run& run) {
 Added History::add(const Run& run, const std::vector<analysis::CaseParts>& parts,
                    const Labels& labels) {
   check(run, labels);
-  const auto text =
-      to_json(run).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto text = json_line(to_json(run));
   if (static_cast<std::int64_t>(text.size()) > kMostBytes)
     throw ConfigError(fmt::format("its record has {} bytes; a history keeps runs of up to {}",
                                   text.size(), kMostBytes));

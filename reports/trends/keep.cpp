@@ -19,13 +19,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kLineVersion = 1;
-
-std::string line_text(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 using sqlite::Statement;
+
+constexpr int kLineVersion = 1;
 
 // What one branch and suite have kept so far.
 struct Kept {
@@ -71,7 +67,7 @@ std::string line_of(const History& history, const RunRow& run) {
                     {"note", run.labels.note}};
   line["run"] = to_json(history.record(run.number));
   line["parts"] = analysis::to_json(history.parts(run.number));
-  return line_text(line);
+  return json_line(line);
 }
 
 Line read_line(const std::string& text) {
@@ -130,11 +126,8 @@ std::size_t History::remove(const std::vector<std::int64_t>& numbers) {
       for (const auto number : numbers) {
         for (const char* statement :
              {"DELETE FROM cases WHERE run = ?", "DELETE FROM records WHERE run = ?",
-              "DELETE FROM seals WHERE run = ?", "DELETE FROM runs WHERE id = ?"}) {
-          Statement row(database_, statement);
-          row.bind(0, number);
-          row.run();
-        }
+              "DELETE FROM seals WHERE run = ?", "DELETE FROM runs WHERE id = ?"})
+          Statement(database_, statement).run(number);
         removed += static_cast<std::size_t>(database_.changes());
       }
       database_.execute(
@@ -157,10 +150,7 @@ void History::set_verdict(std::int64_t number, const std::string& verdict,
     Transaction transaction(database_);
     expect_sound(number, Sealed::kRow);
     Statement row(database_, "UPDATE runs SET verdict = ?, note = ? WHERE id = ?");
-    row.bind(0, verdict);
-    row.bind(1, note);
-    row.bind(2, number);
-    row.run();
+    row.run(verdict, note, number);
     seal_row(database_, number);
     transaction.commit();
   });

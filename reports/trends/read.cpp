@@ -55,7 +55,7 @@ RunRow row_of(const Statement& row) {
 std::string stored_text(const std::string& path, const Database& database, std::int64_t number,
                         const std::string& query) {
   Statement row(database, query);
-  row.bind(0, number);
+  row.bind_all(number);
   if (!row.next()) no_such_run(path, number);
   if (row.is_null(0)) return "";
   try {
@@ -223,8 +223,7 @@ std::vector<Series> History::series(const std::string& text, const std::string& 
                    "WHERE case_id GLOB ? AND instr(lower(card), lower(?)) > 0 ORDER BY case_id, "
                    "card, device_options");
     const auto pattern = pattern_of(text);
-    rows.bind(0, pattern);
-    rows.bind(1, card);
+    rows.bind_all(pattern, card);
     std::vector<Series> found;
     while (rows.next())
       found.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.text(3),
@@ -241,9 +240,7 @@ std::vector<Point> History::points(std::int64_t series, const std::string& branc
                                   ", run FROM cases JOIN runs ON runs.id = cases.run JOIN "
                                   "series ON series.id = cases.series WHERE series = ? AND branch "
                                   "= ? ORDER BY run DESC LIMIT ?");
-    rows.bind(0, series);
-    rows.bind(1, branch);
-    rows.bind(2, limit);
+    rows.bind_all(series, branch, limit);
     std::vector<Point> found;
     while (rows.next()) found.push_back(point_of(rows));
     std::ranges::reverse(found);

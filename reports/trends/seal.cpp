@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -31,7 +30,7 @@ constexpr const char* kParts =
 // Of all rows that the query finds of a run; of none too.
 std::int64_t sum_of(const Database& database, std::int64_t number, const char* query) {
   Statement rows(database, query);
-  rows.bind(0, number);
+  rows.bind_all(number);
   std::string bytes;
   while (rows.next()) bytes += rows.row_bytes();
   return checksum(bytes);
@@ -49,11 +48,11 @@ std::string figures_query() {
 // As many as the run's row says, each with its sum.
 bool are_figures_sound(const Database& database, std::int64_t number) {
   Statement run(database, "SELECT cases FROM runs WHERE id = ?");
-  run.bind(0, number);
+  run.bind_all(number);
   if (!run.next()) return false;
   auto missing = run.integer(0);
   Statement rows(database, figures_query());
-  rows.bind(0, number);
+  rows.bind_all(number);
   for (; rows.next(); --missing)
     if (!is_point_sound(rows)) return false;
   return missing == 0;
@@ -64,36 +63,19 @@ void seal_figures(Database& database, std::int64_t number) {
   std::vector<std::pair<std::int64_t, std::int64_t>> sums;
   {
     Statement rows(database, figures_query());
-    rows.bind(0, number);
+    rows.bind_all(number);
     while (rows.next()) sums.emplace_back(rows.integer(kSeries), point_sum(rows));
   }
   Statement update(database, "UPDATE cases SET sum = ? WHERE series = ? AND run = ?");
-  for (const auto& [series, sum] : sums) {
-    update.bind(0, sum);
-    update.bind(1, series);
-    update.bind(2, number);
-    update.run();
-  }
+  for (const auto& [series, sum] : sums) update.run(sum, series, number);
 }
 
 bool are_parts_sound(const Database& database, std::int64_t number) {
   Statement row(database, kParts);
-  row.bind(0, number);
+  row.bind_all(number);
   if (!row.next()) return false;
   if (row.is_null(0)) return true;  // it has none
   return checksum(unpack(row.blob(1), row.integer(2))) == row.integer(3);
-}
-
-// nullopt where even reading fails.
-template <class Answer>
-auto attempt(Answer answer) -> std::optional<decltype(answer())> {
-  try {
-    return answer();
-  } catch (const DatabaseError&) {
-    return std::nullopt;
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
 }
 
 }  // namespace
@@ -111,30 +93,28 @@ bool is_point_sound(const Statement& row) {
 void seal(Database& database, std::int64_t number) {
   seal_figures(database, number);
   Statement insert(database, "INSERT INTO seals VALUES (?, ?, ?)");
-  insert.bind(0, number);
-  insert.bind(1, sum_of(database, number, kRow));
-  insert.bind(2, sum_of(database, number, kRecord));
-  insert.run();
+  insert.run(number, sum_of(database, number, kRow), sum_of(database, number, kRecord));
 }
 
 void seal_row(Database& database, std::int64_t number) {
   Statement update(database, "UPDATE seals SET row = ? WHERE run = ?");
-  update.bind(0, sum_of(database, number, kRow));
-  update.bind(1, number);
-  update.run();
+  update.run(sum_of(database, number, kRow), number);
 }
 
 bool is_sound(const Database& database, std::int64_t number, Sealed what) {
-  const auto answer = attempt([&] {
+  try {
     if (what == Sealed::kParts) return are_parts_sound(database, number);
     Statement seal(database, "SELECT row, record FROM seals WHERE run = ?");
-    seal.bind(0, number);
+    seal.bind_all(number);
     if (!seal.next()) return false;
     if (what == Sealed::kFigures) return are_figures_sound(database, number);
     const bool is_row = what == Sealed::kRow;
     return seal.integer(is_row ? 0 : 1) == sum_of(database, number, is_row ? kRow : kRecord);
-  });
-  return answer.value_or(false);
+  } catch (const DatabaseError&) {
+    return false;  // even reading fails
+  } catch (const ConfigError&) {
+    return false;
+  }
 }
 
 // Whether what a history holds is as it was filed.
