@@ -44,7 +44,7 @@ bool has_tables(const Database& database) {
 }
 
 void check_version(const std::string& path, std::int64_t version, bool tables) {
-  if (version > kHistoryVersion || (version > 0 && version < kHistoryVersion))
+  if (version > 0 && version != kHistoryVersion)
     refuse(path, fmt::format("written by {} Peakbench: history version {}, this one has {}. "
                              "Nothing was changed; use that Peakbench, or another --history",
                              version > kHistoryVersion ? "a newer" : "an older", version,
@@ -197,12 +197,6 @@ Database opened_to_write(const std::string& path, int wait_ms) {
     default:
       refuse(path, fmt::format("SQLite says: {}. Nothing was changed", error.what()));
   }
-}
-
-const std::vector<std::string>& known_verdicts() {
-  static const std::vector<std::string> verdicts{"passed", "regressed", "failed", "unknown",
-                                                 "accepted"};
-  return verdicts;
 }
 
 History History::open_to_write(const std::string& path, int wait_ms) {

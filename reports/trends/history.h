@@ -33,7 +33,6 @@ namespace peakbench::trends {
 struct Labels {
   std::string branch, commit, verdict, note;
 };
-const std::vector<std::string>& known_verdicts();
 
 // The displayed part of a commit.
 inline std::string short_commit(const Labels& labels) { return labels.commit.substr(0, 12); }

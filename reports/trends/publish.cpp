@@ -221,7 +221,8 @@ class Site {
         contents_(contents_of(history, options, runs_)) {
     read_recent();
     if (recent_.empty()) nothing_to_publish(history, contents_.branch, runs_);
-    compare_latest();
+    comparison_ = comparison_page(history, contents_, options);
+    contents_.comparison = comparison_.has_value();
   }
 
   std::vector<Page> pages() {
@@ -255,12 +256,6 @@ class Site {
   }
 
  private:
-  void compare_latest() {
-    const auto pair = latest_pair(contents_);
-    if (pair) comparison_ = comparison_page(history_, *pair, options_);
-    contents_.comparison = comparison_.has_value();
-  }
-
   void read_recent() {
     for (auto& series : history_.series()) {
       auto trend = trend_of(history_, runs_, series, contents_.branch,

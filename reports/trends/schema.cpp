@@ -17,12 +17,6 @@ constexpr std::size_t kMostOfByte = 1032;
 
 const Bytef* bytes_of(std::string_view text) { return reinterpret_cast<const Bytef*>(text.data()); }
 
-using nlohmann::json;
-
-std::string dumped(const json& axes) {
-  return axes.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 }  // namespace
 
 std::string pack(std::string_view text) {
@@ -53,6 +47,7 @@ std::int64_t checksum(std::string_view text) {
 
 namespace {
 
+using nlohmann::json;
 using sqlite::Database;
 using sqlite::Statement;
 
@@ -188,7 +183,7 @@ void make_tables(Database& database) {
 }
 
 std::string axes_text(const records::Setting& setting) {
-  return dumped(records::plain_values(setting));
+  return json_line(records::plain_values(setting));
 }
 
 std::int64_t axes_sum(const std::string& case_id, const std::string& text) {

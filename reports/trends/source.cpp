@@ -24,23 +24,18 @@ constexpr std::size_t kLeastOfCommit = 4;  // as git wants it
 }
 
 void read_which(const std::string& which, const std::string& text, Reference& reference) {
-  using Which = Reference::Which;
   const bool digits = !which.empty() && which.find_first_not_of("0123456789") == std::string::npos;
-  if (which == "latest") {
-    reference.which = Which::kLatest;
-  } else if (which == "previous") {
-    reference.which = Which::kPrevious;
-  } else if (which == "good") {
-    reference.which = Which::kGood;
-  } else if (digits && which.size() <= kMostDigits) {
-    reference.which = Which::kNumber;
-    reference.number = std::stoll(which);
-  } else if (which.size() >= kLeastOfCommit) {
-    reference.which = Which::kCommit;
-    reference.commit = which;
-  } else {
+  if (which == "latest") return;
+  if (which == "previous")
+    reference.previous = true;
+  else if (which == "good")
+    reference.filter.good = true;
+  else if (digits && which.size() <= kMostDigits)
+    reference.filter.number = std::stoll(which);
+  else if (which.size() >= kLeastOfCommit)
+    reference.filter.commit = which;
+  else
     fail(text, fmt::format("\"@{}\" is too short for a commit", which));
-  }
 }
 
 void read_option(const std::string& option, const std::string& text, Reference& reference) {
@@ -50,18 +45,7 @@ void read_option(const std::string& option, const std::string& text, Reference& 
   if (key != "suite" && key != "card")
     fail(text, fmt::format("unknown key \"{}\"{}", key, suggestion(key, {"suite", "card"})));
   if (value.empty()) fail(text, fmt::format("{} has no value", key));
-  (key == "suite" ? reference.suite : reference.card) = value;
-}
-
-Filter filter_of(const Reference& reference) {
-  Filter filter;
-  filter.branch = reference.branch;
-  filter.suite = reference.suite;
-  filter.card = reference.card;
-  filter.commit = reference.commit;
-  filter.good = reference.which == Reference::Which::kGood;
-  if (reference.which == Reference::Which::kNumber) filter.number = reference.number;
-  return filter;
+  (key == "suite" ? reference.filter.suite : reference.filter.card) = value;
 }
 
 void check_one_commit(const std::vector<RunRow>& found, const std::string& text) {
@@ -73,15 +57,15 @@ void check_one_commit(const std::vector<RunRow>& found, const std::string& text)
                                 *std::next(commits.begin())));
 }
 
-[[noreturn]] void nothing_fits(const History& history, const Reference& reference,
+[[noreturn]] void nothing_fits(const History& history, const std::string& branch,
                                const std::string& text) {
   const auto branches = history.branches();
   if (branches.empty())
     throw ConfigError(fmt::format("{}: {} holds no run yet; `peakbench history add RUN` adds one",
                                   text, history.path()));
-  if (!reference.branch.empty() && std::ranges::find(branches, reference.branch) == branches.end())
-    throw ConfigError(fmt::format("{}: {} has no branch \"{}\"{}", text, history.path(),
-                                  reference.branch, suggestion(reference.branch, branches)));
+  if (!branch.empty() && std::ranges::find(branches, branch) == branches.end())
+    throw ConfigError(fmt::format("{}: {} has no branch \"{}\"{}", text, history.path(), branch,
+                                  suggestion(branch, branches)));
   throw ConfigError(
       fmt::format("{}: no run of {} fits; `peakbench history list` shows those there are", text,
                   history.path()));
@@ -94,6 +78,17 @@ std::size_t first_option(const std::string& text) {
     if (end != std::string::npos && end > comma + 1 && text[end] == '=') return comma;
   }
   return std::string::npos;
+}
+
+// Throws ConfigError: nothing fits, or several commits do.
+RunRow find_run(const History& history, Reference reference, const std::string& text) {
+  const bool commit = !reference.filter.commit.empty();
+  reference.filter.limit = commit ? -1 : 2;
+  const auto found = history.runs(reference.filter);
+  const std::size_t place = reference.previous ? 1 : 0;
+  if (found.size() <= place) nothing_fits(history, reference.filter.branch, text);
+  if (commit) check_one_commit(found, text);
+  return found[place];
 }
 
 Source from_history(const Reference& reference, const std::string& text, const std::string& file) {
@@ -113,7 +108,7 @@ std::optional<Reference> reference_from(const std::string& text) {
   auto comma = first_option(rest);
   const auto head = rest.substr(0, comma);
   const auto at = head.rfind('@');
-  reference.branch = head.substr(0, at);
+  reference.filter.branch = head.substr(0, at);
   if (at != std::string::npos) read_which(head.substr(at + 1), text, reference);
   while (comma != std::string::npos) {
     const auto next = rest.find(',', comma + 1);
@@ -122,17 +117,6 @@ std::optional<Reference> reference_from(const std::string& text) {
     comma = next;
   }
   return reference;
-}
-
-RunRow find_run(const History& history, const Reference& reference, const std::string& text) {
-  auto filter = filter_of(reference);
-  const bool commit = reference.which == Reference::Which::kCommit;
-  filter.limit = commit ? -1 : 2;
-  const auto found = history.runs(filter);
-  const std::size_t place = reference.which == Reference::Which::kPrevious ? 1 : 0;
-  if (found.size() <= place) nothing_fits(history, reference, text);
-  if (commit) check_one_commit(found, text);
-  return found[place];
 }
 
 std::string run_label(const std::string& named, const RunRow& row) {

@@ -11,20 +11,13 @@ namespace peakbench::trends {
 // `history:[BRANCH][@WHICH][,suite=NAME][,card=TEXT]` (source.h) as a record.
 
 struct Reference {
-  enum class Which { kLatest, kPrevious, kGood, kNumber, kCommit };
-  std::string branch;
-  Which which = Which::kLatest;
-  std::int64_t number = 0;  // kNumber
-  std::string commit;       // kCommit: a prefix
-  std::string suite, card;
+  Filter filter;
+  bool previous = false;  // the run before the newest one
 };
 
 // nullopt where `text` does not begin with `history:`. Throws ConfigError: an unknown key, a commit
 // that is too short.
 std::optional<Reference> reference_from(const std::string& text);
-
-// Throws ConfigError: nothing fits, or several commits do.
-RunRow find_run(const History& history, const Reference& reference, const std::string& text);
 
 // Finding a run to compare, wherever it is: a folder, a run.json, or a run of the history.
 

@@ -27,6 +27,32 @@ bool changed(const Trend& trend, std::size_t place) {
          now.point.figures != before.point.figures;
 }
 
+std::string options_text(const Series& series) {  // "memory=60GiB, count=2"; "" for none
+  const auto options = nlohmann::json::parse(series.device_options, nullptr, false);
+  if (!options.is_object()) return printable(series.device_options);
+  std::string text;
+  for (const auto& [name, value] : options.items())
+    text += (text.empty() ? "" : ", ") + name + "=" +
+            (value.is_string() ? value.get<std::string>() : value.dump());
+  return printable(text);
+}
+
+std::string setting_text(const Series& series) {  // "fp32, batch 1"
+  std::string text;
+  for (const auto& setting : reports::settings_view(series.axes))
+    text += (text.empty() ? "" : ", ") + setting.short_text;
+  return text;
+}
+
+template <typename View>
+void add_series(const Series& series, View& view) {
+  view.case_id = printable(series.case_id);
+  view.model = printable(series.text("model"));
+  view.strategy = printable(series.text("strategy"));
+  view.setting = setting_text(series);
+  view.options = options_text(series);
+}
+
 // What both kinds of row say of a point, and of the one before it.
 template <typename Row>
 void add_point(const TrendPoint* before, const TrendPoint& now, Row& row) {
@@ -80,12 +106,8 @@ TrendView trend_view(const Contents& contents, const Series& series, const Trend
   const auto link = run_link(contents, kRoot);
   TrendView view;
   view.site = site_view(contents, kRoot);
-  view.case_id = printable(series.case_id);
-  view.model = printable(series.text("model"));
-  view.strategy = printable(series.text("strategy"));
+  add_series(series, view);
   view.card = printable(series.card);
-  view.setting = setting_text(series);
-  view.options = options_text(series);
   view.emulated = series.emulated;
   view.memory = chart_view(trend, Metric::kAllocated, link);
   view.step = chart_view(trend, Metric::kStep, link);
@@ -99,35 +121,16 @@ namespace {
 
 constexpr std::size_t kRecentRuns = 12;
 
-// The newest run of each suite of the branch, the newest first.
-std::vector<const RunRow*> latest_runs(const Contents& contents) {
-  std::vector<const RunRow*> latest;
-  std::set<std::string> suites;
-  for (const auto& run : contents.runs)
-    if (run.labels.branch == contents.branch && suites.insert(run.suite).second)
-      latest.push_back(&run);
-  return latest;
-}
-
-std::string spark_end(const Trend& trend) {
-  const auto path = spark_path(trend, Metric::kAllocated);
-  return path.empty() ? "" : path.substr(path.rfind(' ') + 1);
-}
-
 TrendRowView row_view(const Series& series, const Trend& trend,
                       const std::set<std::int64_t>& newest) {
   const auto& point = trend.back().point;
   const auto* before = trend.size() < 2 ? nullptr : &trend[trend.size() - 2];
   TrendRowView row;
-  row.case_id = printable(series.case_id);
+  add_series(series, row);
   row.href = trend_page(series);
-  row.model = printable(series.text("model"));
-  row.strategy = printable(series.text("strategy"));
-  row.setting = setting_text(series);
-  row.options = options_text(series);
   row.ok = point.status == "ok";
   row.spark = spark_path(trend, Metric::kAllocated);
-  row.spark_y = spark_end(trend);
+  row.spark_y = row.spark.substr(row.spark.rfind(' ') + 1);
   row.run = std::to_string(point.run);
   row.old = newest.count(point.run) == 0;
   add_point(before, trend.back(), row);
@@ -147,30 +150,15 @@ void add_row(TrendRowView row, const Series& series, CardView& card) {
 
 }  // namespace
 
-std::string options_text(const Series& series) {
-  const auto options = nlohmann::json::parse(series.device_options, nullptr, false);
-  if (!options.is_object()) return printable(series.device_options);
-  std::string text;
-  for (const auto& [name, value] : options.items())
-    text += (text.empty() ? "" : ", ") + name + "=" +
-            (value.is_string() ? value.get<std::string>() : value.dump());
-  return printable(text);
-}
-
-std::string setting_text(const Series& series) {
-  std::string text;
-  for (const auto& setting : reports::settings_view(series.axes))
-    text += (text.empty() ? "" : ", ") + setting.short_text;
-  return text;
-}
-
 IndexView index_view(const Contents& contents, const std::vector<Trend>& recent) {
   IndexView view;
   view.site = site_view(contents, "");
+  std::set<std::string> suites;
   std::set<std::int64_t> newest;
-  for (const auto* run : latest_runs(contents)) {
-    newest.insert(run->number);
-    view.latest.push_back(run_view(contents, *run, ""));
+  for (const auto& run : contents.runs) {
+    if (run.labels.branch != contents.branch || !suites.insert(run.suite).second) continue;
+    newest.insert(run.number);
+    view.latest.push_back(run_view(contents, run, ""));
   }
   std::map<std::string, CardView> cards;
   std::size_t compared = 0;

@@ -1,7 +1,6 @@
 #include "reports/trends/views.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 
@@ -9,21 +8,14 @@
 #include "reports/compare/render.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
+#include "reports/trends/schema.h"
 #include "reports/trends/source.h"
 
 namespace peakbench::trends {
 
-std::string safe_name(const std::string& text) {
-  const auto hash =
-      crc32_z(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(text.data()), text.size());
-  return fmt::format("{}-{:08x}", reports::file_stem(text), hash);
-}
-
 std::string trend_page(const Series& series) {
-  const std::string separator(1, '\n');
-  return "trends/" +
-         safe_name(series.case_id + separator + series.card + separator + series.device_options) +
-         ".html";
+  const auto name = series.case_id + "\n" + series.card + "\n" + series.device_options;
+  return fmt::format("trends/{}-{:08x}.html", reports::file_stem(name), checksum(name));
 }
 
 std::string report_page(std::int64_t run) { return fmt::format("runs/{}/index.html", run); }
@@ -31,8 +23,6 @@ std::string report_page(std::int64_t run) { return fmt::format("runs/{}/index.ht
 std::string runs_page(std::size_t number) {
   return number == 1 ? "runs/index.html" : fmt::format("runs/page-{}.html", number);
 }
-
-std::string run_anchor(std::int64_t run) { return fmt::format("run-{}", run); }
 
 namespace {
 
@@ -45,13 +35,11 @@ std::string counted(std::size_t count, const std::string& what) {
   return grouped(count) + " " + what + (count == 1 ? "" : "s");
 }
 
+std::string run_anchor(std::int64_t run) { return fmt::format("run-{}", run); }
+
 std::string verdict_label(const std::string& verdict) {
-  if (verdict == "passed") return "passed";
   if (verdict == "regressed") return "worse";
-  if (verdict == "failed") return "failed";
-  if (verdict == "accepted") return "accepted";
-  if (verdict == "unknown") return "not compared";
-  return verdict;
+  return verdict == "unknown" ? "not compared" : verdict;
 }
 
 }  // namespace
@@ -148,8 +136,12 @@ std::optional<compare::GateNote> note_of(const RunRow& run) {
   return compare::GateNote{verdict == "passed" || verdict == "accepted", verdict, {}};
 }
 
-}  // namespace
+struct Pair {
+  const RunRow *base, *now;
+};
 
+// The newest run of the branch and, of its suite, the last good one before it; where none of these
+// is good, the one before it. nullopt without one.
 std::optional<Pair> latest_pair(const Contents& contents) {
   const RunRow *now = nullptr, *before = nullptr;
   for (const auto& run : contents.runs) {
@@ -157,20 +149,24 @@ std::optional<Pair> latest_pair(const Contents& contents) {
     if (now == nullptr) {
       now = &run;
     } else if (run.suite == now->suite) {
-      if (run.is_good()) return Pair{run, *now};
+      if (run.is_good()) return Pair{&run, now};
       if (before == nullptr) before = &run;
     }
   }
-  return before == nullptr ? std::nullopt : std::optional(Pair{*before, *now});
+  return before == nullptr ? std::nullopt : std::optional(Pair{before, now});
 }
 
-std::optional<std::string> comparison_page(const History& history, const Pair& pair,
+}  // namespace
+
+std::optional<std::string> comparison_page(const History& history, const Contents& contents,
                                            const Options& options) {
+  const auto pair = latest_pair(contents);
+  if (!pair) return std::nullopt;
   Source base, now;
   compare::Comparison comparison;
   try {
-    base = source_of(history, pair.base);
-    now = source_of(history, pair.now);
+    base = source_of(history, *pair->base);
+    now = source_of(history, *pair->now);
     comparison = compare::compare(base, now, compare::policy_of(base, now));
   } catch (const ConfigError&) {
     return std::nullopt;
@@ -178,7 +174,7 @@ std::optional<std::string> comparison_page(const History& history, const Pair& p
   compare::PageOptions page;
   page.template_directory = options.template_directory;
   page.builtin_template_directory = options.builtin_template_directory;
-  page.gate = note_of(pair.now);
+  page.gate = note_of(*pair->now);
   return compare::render_html(base, now, comparison, page);
 }
 

@@ -72,18 +72,11 @@ RunView run_view(const Contents& contents, const RunRow& run, const std::string&
 // From a page at `root` to a run's report, or its line in the list of runs.
 LinkTo run_link(const Contents& contents, const std::string& root);
 
-std::string options_text(const Series& series);  // "memory=60GiB, count=2"; "" for none
-std::string setting_text(const Series& series);  // "fp32, batch 1"
-
 // What a site's files are called. Stable: a link that was sent stays good.
-
-// A safe file name from any text, unique by a short hash of it.
-std::string safe_name(const std::string& text);
 
 std::string trend_page(const Series& series);  // "trends/vit-l-16-...-0a1b2c3d.html"
 std::string report_page(std::int64_t run);     // "runs/12/index.html"
 std::string runs_page(std::size_t number);     // "runs/index.html", "runs/page-2.html"
-std::string run_anchor(std::int64_t run);      // "run-12"
 
 // The list of runs, in pages.
 
@@ -106,17 +99,10 @@ std::size_t runs_pages(const Contents& contents);
 
 // The newest run of the branch against the last good one before it. For this module alone.
 
-struct Pair {
-  RunRow base, now;
-};
-
-// nullopt where the newest run has none before it, on its branch and of its suite. Where none of
-// these is good, the one before it.
-std::optional<Pair> latest_pair(const Contents& contents);
-
-// A page (reports/compare/render.h). nullopt where the two have no case in common, which is no
-// mistake here: a suite may change. Throws ConfigError for a wrong template.
-std::optional<std::string> comparison_page(const History& history, const Pair& pair,
+// A page (reports/compare/render.h). nullopt where the newest run has none before it, on its branch
+// and of its suite, and where the two have no case in common, which is no mistake here: a suite may
+// change. Throws ConfigError for a wrong template.
+std::optional<std::string> comparison_page(const History& history, const Contents& contents,
                                            const Options& options);
 
 }  // namespace peakbench::trends

@@ -244,22 +244,21 @@ TEST_F(References, SayWhatDoesNotFit) {
 TEST(ReferenceText, IsRead) {
   EXPECT_FALSE(reference_from("results/main"));
   const auto slashes = reference_from("history:feature/a@b@123,card=x,suite=y");
-  EXPECT_EQ(slashes->branch, "feature/a@b");
-  EXPECT_EQ(slashes->which, Reference::Which::kNumber);
-  EXPECT_EQ(slashes->number, 123);
-  EXPECT_EQ(slashes->card, "x");
-  EXPECT_EQ(slashes->suite, "y");
-  EXPECT_EQ(reference_from("history:main@1234567")->which, Reference::Which::kCommit);
+  EXPECT_EQ(slashes->filter.branch, "feature/a@b");
+  EXPECT_EQ(slashes->filter.number, 123);
+  EXPECT_EQ(slashes->filter.card, "x");
+  EXPECT_EQ(slashes->filter.suite, "y");
+  EXPECT_EQ(reference_from("history:main@1234567")->filter.commit, "1234567");
 }
 
 // Git allows commas in the names of branches.
 TEST(ReferenceText, ACommaIsPartOfABranch) {
   const auto commas = reference_from("history:a,b, c@good,suite=x.toml");
-  EXPECT_EQ(commas->branch, "a,b, c");
-  EXPECT_EQ(commas->which, Reference::Which::kGood);
-  EXPECT_EQ(commas->suite, "x.toml");
-  EXPECT_EQ(reference_from("history:a,b")->branch, "a,b");
-  EXPECT_EQ(reference_from("history:,@5")->branch, ",");
+  EXPECT_EQ(commas->filter.branch, "a,b, c");
+  EXPECT_TRUE(commas->filter.good);
+  EXPECT_EQ(commas->filter.suite, "x.toml");
+  EXPECT_EQ(reference_from("history:a,b")->filter.branch, "a,b");
+  EXPECT_EQ(reference_from("history:,@5")->filter.branch, ",");
 }
 
 TEST_F(Histories, PruneKeepsTheNewestAndTheNewestGood) {
