@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "base/atomic_file.h"
 #include "base/errors.h"
@@ -25,6 +27,11 @@ void write_file_atomically(const std::string& path, std::string_view bytes, bool
   AtomicFile file(path);
   file.write(bytes);
   file.finish(durable);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 bool is_folder(const std::string& path) {

@@ -20,6 +20,9 @@ void write_json_file(const std::string& path, const nlohmann::json& json);
 // Throws RunFileError with the path: what read_regular_file() and parse_json() say.
 nlohmann::json read_json_file(const std::string& path);
 
+// All of its bytes, whatever it is; empty where it cannot be read. For files of our own.
+std::string text_of(const std::string& path);
+
 // False too where that cannot be found out (no permission, too long a name); neither throws.
 bool is_folder(const std::string& path);
 bool is_there(const std::string& path);  // a link without its target does

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 
@@ -38,11 +36,6 @@ bool fits(std::string_view text) {
   const auto end = rest.substr(kDigits);
   return (end == kCommentEnd || end == kMemberEnd || end == kEnd) &&
          rest.substr(0, kDigits) == fmt::format("{:0{}x}", fnv1a_64(text.substr(0, at)), kDigits);
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string text_of(RegularFile& file) {

@@ -10,10 +10,10 @@
 #include <array>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 
+#include "base/file.h"
 #include "launch/version.h"
 
 namespace peakbench::launch {
@@ -164,10 +164,7 @@ namespace {
 
 constexpr double kSecond = 1e9;
 
-std::string proc_stat() {
-  std::ifstream file("/proc/stat");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string proc_stat() { return files::text_of("/proc/stat"); }
 
 // The number of a line's first word, "cpu12"; "cpu" alone is the sum of all.
 std::optional<int> cpu_of(const std::string& word) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -69,29 +70,25 @@ Part part_from_json(const nlohmann::json& row, const std::vector<std::string>& w
   return {word(0), word(1), word(2), word(3), word(4), number(5), number(6)};
 }
 
-// What is alive where each phase is highest, in order of phases; without those that have nothing.
-template <class Visit>
-void visit_maxima(const trace::Trace& trace, Visit visit) {
-  const auto lifetimes = trace::lifetimes(trace);
-  for (const auto& maximum : trace::maxima(trace, lifetimes).phases)
-    if (maximum && maximum->allocated_bytes > 0)
-      visit(trace::to_string(maximum->phase), trace::alive_at(trace, lifetimes, maximum->event));
-}
-
 }  // namespace
 
 std::map<std::string, trace::Alive> alive_at_maxima(const trace::Trace& trace) {
+  const auto lifetimes = trace::lifetimes(trace);
   std::map<std::string, trace::Alive> alive;
-  visit_maxima(trace, [&](const char* phase, trace::Alive found) {
-    alive.emplace(phase, std::move(found));
-  });
+  for (const auto& maximum : trace::maxima(trace, lifetimes).phases)
+    if (maximum && maximum->allocated_bytes > 0)
+      alive.emplace(trace::to_string(maximum->phase),
+                    trace::alive_at(trace, lifetimes, maximum->event));
   return alive;
 }
 
 std::vector<Part> parts_of(const trace::Trace& trace) {
+  const auto alive = alive_at_maxima(trace);
   std::vector<Part> parts;
-  visit_maxima(
-      trace, [&](const char* phase, const trace::Alive& found) { add_parts(parts, phase, found); });
+  for (std::size_t i = 0; i < trace::kPhaseCount; ++i)
+    if (const auto found = alive.find(trace::to_string(static_cast<trace::Phase>(i)));
+        found != alive.end())
+      add_parts(parts, found->first, found->second);
   return parts;
 }
 
@@ -162,11 +159,9 @@ std::string pattern_of(const Alike& one) {
   return one.op.empty() ? one.name : one.op;
 }
 
-// The larger difference, grown or shrunk.
-bool more(std::int64_t blocks, std::int64_t requested, std::int64_t other_blocks,
-          std::int64_t other_requested) {
-  return std::pair(std::abs(blocks), std::abs(requested)) >
-         std::pair(std::abs(other_blocks), std::abs(other_requested));
+// The larger difference is grown or shrunk.
+std::pair<std::int64_t, std::int64_t> magnitude(std::int64_t blocks, std::int64_t requested) {
+  return {std::abs(blocks), std::abs(requested)};
 }
 
 void add_held(Held& sum, const Held& held) {
@@ -246,15 +241,13 @@ std::vector<CategoryCauses> Fold::causes() const {
   }
   std::vector<CategoryCauses> found;
   for (auto& [name, category] : categories) {
-    std::ranges::stable_sort(category.causes, [](const Cause& a, const Cause& b) {
-      return more(a.block_difference(), a.requested_difference(), b.block_difference(),
-                  b.requested_difference());
+    std::ranges::stable_sort(category.causes, std::ranges::greater(), [](const Cause& cause) {
+      return magnitude(cause.block_difference(), cause.requested_difference());
     });
     found.push_back(std::move(category));
   }
-  std::ranges::stable_sort(found, [](const CategoryCauses& a, const CategoryCauses& b) {
-    return more(a.block_difference, a.requested_difference, b.block_difference,
-                b.requested_difference);
+  std::ranges::stable_sort(found, std::ranges::greater(), [](const CategoryCauses& category) {
+    return magnitude(category.block_difference, category.requested_difference);
   });
   return found;
 }

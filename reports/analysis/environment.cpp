@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/json.h"
 #include "records/device.h"
 
 namespace peakbench::reports {
@@ -15,7 +16,7 @@ std::string fact_text(const json& object, const std::string& name) {
   const auto found = object.find(name);
   if (found == object.end() || found->is_null()) return "";
   if (found->is_string()) return found->get<std::string>();
-  return found->dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_line(*found);
 }
 
 const json& device_facts(const records::CaseResult& result) {

@@ -46,10 +46,6 @@ struct Estimate {
   int freedom = 1;
 };
 
-double half_width(const Estimate& estimate, double false_alarms) {
-  return student_t_quantile(1 - false_alarms, estimate.freedom) * estimate.error;
-}
-
 // How many samples make the interval narrow enough to leave 0, or to fit into the margin, if the
 // mean stays where it is: whichever is easier. `spread_of_one`: standard deviation of one sample.
 std::optional<std::int64_t> samples_needed(double mean, double spread_of_one, double margin,
@@ -75,8 +71,8 @@ SpeedDifference judge(const Estimate& estimate, std::size_t samples, double marg
                       double false_alarms) {
   SpeedDifference found;
   found.samples = samples;
-  const double half = half_width(estimate, false_alarms), low = estimate.mean - half,
-               high = estimate.mean + half, edge = std::log1p(margin);
+  const double half = student_t_quantile(1 - false_alarms, estimate.freedom) * estimate.error,
+               low = estimate.mean - half, high = estimate.mean + half, edge = std::log1p(margin);
   found.ratio = std::exp(estimate.mean);
   found.low = std::exp(low);
   found.high = std::exp(high);

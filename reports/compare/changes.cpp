@@ -158,16 +158,14 @@ struct LinesOfPeak {
   std::vector<trace::LineShare> lines;
 };
 
-LinesOfPeak lines_of_file(const Source& source) {
-  LinesOfPeak found{{}, source.lines};
-  for (const auto& share : found.lines)
-    if (!share.line.file.empty()) found.files.push_back(share.line.file);
-  return found;
-}
-
 // A trace that was left from another run must explain nothing; growth_note says why.
 std::optional<LinesOfPeak> lines_of_peak(const Source& source, const records::CaseResult& result) {
-  if (!source.lines.empty()) return lines_of_file(source);
+  if (!source.lines.empty()) {
+    LinesOfPeak found{{}, source.lines};
+    for (const auto& share : found.lines)
+      if (!share.line.file.empty()) found.files.push_back(share.line.file);
+    return found;
+  }
   if (source.folder.empty()) return std::nullopt;
   try {
     const auto path = records::trace_file(result, source.folder);

@@ -185,14 +185,10 @@ CaseComparison compare_case(const Source& base, const CaseResult* before, const 
 }
 
 Side side_of(const Source& source) {
-  const auto commit = source.run.environment.find("commit");
-  return {source.label,
-          source.run.title,
-          source.run.created,
-          commit != source.run.environment.end() && commit->is_string() ? commit->get<std::string>()
-                                                                        : "",
-          source.run.status,
-          source.run.schema_version};
+  const auto& run = source.run;
+  return {source.label, run.title,
+          run.created,  reports::fact_text(run.environment, "commit"),
+          run.status,   run.schema_version};
 }
 
 // A gate that passes would seem to say that nothing grew. One note a kind, however many cases.

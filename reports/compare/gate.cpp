@@ -25,10 +25,10 @@ void add_parts(const PhaseGrowth& growth, std::vector<std::string>& details) {
   for (const auto& part : growth.parts) {
     const bool grew = part.block_bytes > 0 || (part.block_bytes == 0 && part.requested_bytes > 0);
     if (!grew || named++ == kPartsNamed) break;
-    details.push_back(
-        fmt::format("{}: {} asked for, {} allocated: {}", reports::phase_label(growth.phase),
-                    short_difference(part.requested_bytes), short_difference(part.block_bytes),
-                    part_text(part.category, part.allocated_in, part.module, part.op)));
+    details.push_back(fmt::format("{}: {} asked for, {} allocated: {}",
+                                  reports::phase_label(growth.phase),
+                                  short_difference(part.requested_bytes),
+                                  short_difference(part.block_bytes), part_text(part)));
   }
 }
 
@@ -89,74 +89,48 @@ Finding memory_finding(const CaseComparison& one) {
 
 // Under other conditions a figure that moved, whichever way, may be theirs: it is no regression,
 // and does not pass.
-Finding incomparable_finding(const CaseComparison& one, const std::string& conditions,
-                             const std::string& what) {
-  return {one.id, Outcome::kUnusable, fmt::format("not comparable ({}): {}", conditions, what), {}};
-}
-
 void judge_under_other_conditions(const CaseComparison& one, const std::string& conditions,
                                   std::vector<Finding>& findings) {
+  const auto not_comparable = [&](const std::string& what) {
+    return fmt::format("not comparable ({}): {}", conditions, what);
+  };
   bool is_said = false;
   for (auto& finding : findings) {
     if (finding.outcome != Outcome::kRegression) continue;
-    auto said = incomparable_finding(one, conditions, finding.sentence);
-    said.details = std::move(finding.details);
-    finding = std::move(said);
+    finding.outcome = Outcome::kUnusable;
+    finding.sentence = not_comparable(finding.sentence);
     is_said = true;
   }
   if (is_said || one.memory != Direction::kBetter) return;
-  const auto* told = telling_figure(one);
-  findings.push_back(
-      incomparable_finding(one, conditions, "memory is better: " + figure_text(*told)));
-}
-
-Finding speed_finding(const CaseComparison& one) {
-  return {one.id,
-          Outcome::kRegression,
-          "the step is slower: " + speed_text(one.speed->difference, "processes"),
-          {}};
+  const auto better = not_comparable("memory is better: " + figure_text(*telling_figure(one)));
+  findings.push_back({one.id, Outcome::kUnusable, better, {}});
 }
 
 std::vector<Finding> findings_of(const CaseComparison& one, const Comparison& comparison) {
   const auto& policy = comparison.policy;
   std::vector<Finding> found;
-  switch (one.state) {
-    case CaseState::kRefused:
-      found.push_back({one.id, Outcome::kUnusable, "not compared: " + one.reason, {}});
-      break;
-    case CaseState::kFailed:
-    case CaseState::kMissing:
-      if (one.state == CaseState::kFailed ? policy.failed_fails : policy.missing_fails)
-        found.push_back(
-            {one.id, Outcome::kFailedCase, fmt::format("{}: {}", state_text(one), one.reason), {}});
-      break;
-    default:
-      break;
-  }
+  const auto add = [&](Outcome outcome, const std::string& sentence) {
+    found.push_back({one.id, outcome, sentence, {}});
+  };
+  if (one.state == CaseState::kRefused) add(Outcome::kUnusable, "not compared: " + one.reason);
+  if ((one.state == CaseState::kFailed && policy.failed_fails) ||
+      (one.state == CaseState::kMissing && policy.missing_fails))
+    add(Outcome::kFailedCase, state_text(one) + ": " + one.reason);
   if (one.memory == Direction::kWorse) found.push_back(memory_finding(one));
   if (policy.verdict_fails && one.verdict && one.verdict->direction == Direction::kWorse)
-    found.push_back({one.id, Outcome::kRegression, verdict_text(*one.verdict), {}});
+    add(Outcome::kRegression, verdict_text(*one.verdict));
   if (policy.throughput && one.speed && one.speed->difference.direction == Direction::kWorse)
-    found.push_back(speed_finding(one));
+    add(Outcome::kRegression,
+        "the step is slower: " + speed_text(one.speed->difference, "processes"));
   if (!comparison.incomparable.empty())
     judge_under_other_conditions(one, comparison.incomparable, found);
   return found;
 }
 
 std::string why_skipped(const CaseComparison& one) {
-  switch (one.state) {
-    case CaseState::kNew:
-      return "new: " + (one.reason.empty() ? "BASE has nothing to compare it with" : one.reason);
-    case CaseState::kStillFailed:
-      return state_text(one) + ": " + one.reason;
-    default:
-      return "";
-  }
-}
-
-// Beside cases that were compared, a case that still fails passes: it was known, and it is listed.
-bool nothing_compared(const Comparison& comparison) {
-  return count(comparison, CaseState::kCompared) == 0;
+  if (one.state == CaseState::kNew)
+    return "new: " + (one.reason.empty() ? "BASE has nothing to compare it with" : one.reason);
+  return one.state == CaseState::kStillFailed ? state_text(one) + ": " + one.reason : "";
 }
 
 Finding nothing_finding(const Comparison& comparison) {
@@ -171,8 +145,7 @@ Finding nothing_finding(const Comparison& comparison) {
 
 Outcome first_that_applies(const std::vector<Finding>& findings) {
   for (const auto outcome : {Outcome::kUnusable, Outcome::kFailedCase, Outcome::kRegression})
-    for (const auto& finding : findings)
-      if (finding.outcome == outcome) return outcome;
+    if (std::ranges::find(findings, outcome, &Finding::outcome) != findings.end()) return outcome;
   return Outcome::kPassed;
 }
 
@@ -199,7 +172,8 @@ Decision decide(const Comparison& comparison, bool allow_nothing) {
     }
     decision.cases.push_back(std::move(checked));
   }
-  if (decision.findings.empty() && !allow_nothing && nothing_compared(comparison))
+  // Beside cases that were compared, a case that still fails passes: it was known, and is listed.
+  if (decision.findings.empty() && !allow_nothing && count(comparison, CaseState::kCompared) == 0)
     decision.findings.push_back(nothing_finding(comparison));
   decision.outcome = first_that_applies(decision.findings);
   decision.summary = summary_text(comparison);

@@ -25,9 +25,10 @@ using analysis::parts_of;
 
 using records::Memory;
 
-class Measures {
- public:
-  Measures(const Policy& policy, bool peaks_only) : policy_(policy), peaks_only_(peaks_only) {}
+struct Measures {
+  const Policy& policy;
+  bool peaks_only;  // one side knows nothing else
+  std::vector<Measure> found = {};
 
   // What both sides know of Memory, PhaseMemory or SpaceMemory.
   template <class Figures>
@@ -39,23 +40,16 @@ class Measures {
       const auto direction = after > before + allowed   ? Direction::kWorse
                              : after < before - allowed ? Direction::kBetter
                                                         : Direction::kSame;
-      const bool is_held = where == "peak" || policy_.phases_fail;
-      found_.push_back({where, space, name, before, after, allowed, direction, is_held});
+      const bool is_held = where == "peak" || policy.phases_fail;
+      found.push_back({where, space, name, before, after, allowed, direction, is_held});
     };
-    if (!peaks_only_)
-      figure("requested", policy_.requested, base.peak_requested_bytes, now.peak_requested_bytes);
-    figure("allocated", policy_.allocated, base.peak_allocated_bytes, now.peak_allocated_bytes);
+    if (!peaks_only)
+      figure("requested", policy.requested, base.peak_requested_bytes, now.peak_requested_bytes);
+    figure("allocated", policy.allocated, base.peak_allocated_bytes, now.peak_allocated_bytes);
     if constexpr (requires { base.peak_reserved_bytes; })
       if (base.peak_reserved_bytes && now.peak_reserved_bytes)
-        figure("reserved", policy_.reserved, *base.peak_reserved_bytes, *now.peak_reserved_bytes);
+        figure("reserved", policy.reserved, *base.peak_reserved_bytes, *now.peak_reserved_bytes);
   }
-
-  std::vector<Measure> take() { return std::move(found_); }
-
- private:
-  const Policy& policy_;
-  bool peaks_only_;  // one side knows nothing else
-  std::vector<Measure> found_;
 };
 
 template <typename Value>
@@ -96,9 +90,9 @@ std::vector<Measure> measures_of(const records::CaseResult& before,
                                  const records::CaseResult& after, const Policy& policy,
                                  bool peaks_only) {
   const Memory &base = *before.memory, &now = *after.memory;
-  Measures measures(policy, peaks_only);
+  Measures measures{policy, peaks_only};
   measures.add("peak", "", base, now);
-  if (peaks_only) return measures.take();
+  if (peaks_only) return measures.found;
   for (const auto& phase : reports::in_phase_order(keys_of_both(base.phases, now.phases)))
     measures.add(phase, "", value_or_none(base.phases, phase), value_or_none(now.phases, phase));
   for (const auto& space : keys_of_both(base.spaces, now.spaces))
@@ -106,7 +100,7 @@ std::vector<Measure> measures_of(const records::CaseResult& before,
       measures.add("peak", space, value_or_none(base.spaces, space),
                    value_or_none(now.spaces, space));
   add_ranks(before, after, measures);
-  return measures.take();
+  return measures.found;
 }
 
 // Of one place; without it of all that the policy holds.
@@ -191,10 +185,6 @@ PhaseGrowth explain(const Evidence& base, const std::string& base_phase, const E
   return growth;
 }
 
-bool is_own_peak(const Measure& measure) {
-  return measure.where == "peak" && measure.space.empty();
-}
-
 // The peak is the maximum of its phase, whose parts are known: where a record says so.
 bool is_maximum_of_its_phase(const Memory& memory) {
   return value_or_none(memory.phases, memory.peak_phase).peak_allocated_bytes ==
@@ -207,7 +197,7 @@ void add_growth(const Source& base, const records::CaseResult& before, const Sou
   bool peak_changed = false;
   for (const auto& measure : found.measures) {
     if (measure.direction == Direction::kSame) continue;
-    peak_changed = peak_changed || is_own_peak(measure);
+    peak_changed = peak_changed || (measure.where == "peak" && measure.space.empty());
     if (measure.where != "peak" && std::ranges::find(changed, measure.where) == changed.end())
       changed.push_back(measure.where);
   }

@@ -68,14 +68,6 @@ void Page::line(int indent, const std::string& text) {
   if (!current.empty()) emit(at, current);
 }
 
-std::string left(const std::string& text, int width) {
-  return text + blanks(width - reports::display_width(text));
-}
-
-std::string right(const std::string& text, int width) {
-  return blanks(width - reports::display_width(text)) + text;
-}
-
 // A comparison for a terminal: what became of each case, then what grew.
 
 namespace {
@@ -117,6 +109,10 @@ Row row_of(const CaseComparison& one) {
   return row;
 }
 
+std::string right(const std::string& text, int width) {
+  return blanks(width - reports::display_width(text)) + text;
+}
+
 // Narrow screens have the id on a line of its own.
 void add_table(Page& page, const std::vector<CaseComparison>& cases) {
   Row heading{"memory", "peak allocated", "step time", "case"};
@@ -134,7 +130,8 @@ void add_table(Page& page, const std::vector<CaseComparison>& cases) {
   const bool wide =
       state + allocated + (timed ? speed + 2 : 0) + std::min(id, 40) + 4 <= page.width();
   for (const auto& row : rows) {
-    std::string line = left(row.state, state) + "  " + right(row.allocated, allocated);
+    std::string line = row.state + blanks(state - reports::display_width(row.state)) + "  " +
+                       right(row.allocated, allocated);
     if (timed) line += "  " + right(row.speed, speed);
     if (wide) {
       const int room = page.width() - reports::display_width(line) - 2;

@@ -23,8 +23,4 @@ class Page {
   std::string text_;
 };
 
-// Padded with blanks to `width` columns; longer text as it is.
-std::string left(const std::string& text, int width);
-std::string right(const std::string& text, int width);
-
 }  // namespace peakbench::compare

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <functional>
+#include <utility>
 
 #include "reports/compare/words.h"
 #include "reports/render/format.h"
@@ -27,13 +30,11 @@ SideView side_view(const Side& side) {
           .commit = printable(side.commit)};
 }
 
-std::string unless_zero(std::size_t count) { return count == 0 ? "" : std::to_string(count); }
-
 ChangeView change_view(const Change& change) {
   return {.name = printable(reports::spaced(change.name)),
           .base = printable(change.base),
           .now = printable(change.now),
-          .cases = change.cases == 0 ? "" : cases_text(change.cases)};
+          .cases = change.cases == 0 ? "" : reports::count_of(change.cases, "case")};
 }
 
 FigureView figure_view(const Measure& measure) {
@@ -83,15 +84,10 @@ AppearedView appeared_view(const Appeared& one) {
 }
 
 template <typename Item, typename Make>
-auto first_of(const std::vector<Item>& items, std::size_t most, Make make) {
+auto list_of(const std::vector<Item>& items, Make make, std::size_t most = std::string::npos) {
   std::vector<decltype(make(items.front()))> list;
   for (std::size_t i = 0; i < std::min(items.size(), most); ++i) list.push_back(make(items[i]));
   return list;
-}
-
-template <typename Item, typename Make>
-auto list_of(const std::vector<Item>& items, Make make) {
-  return first_of(items, items.size(), make);
 }
 
 std::string beyond(std::size_t count, std::size_t shown) {
@@ -100,8 +96,8 @@ std::string beyond(std::size_t count, std::size_t shown) {
 
 // The largest on both sides: a page that shows only what appeared would hide what it replaced.
 std::vector<AppearedView> appeared_list(const std::vector<Appeared>& all) {
-  if (all.size() <= on_page::kAppearedShown) return first_of(all, all.size(), appeared_view);
-  auto list = first_of(all, on_page::kAppearedShown - on_page::kAppearedShown / 4, appeared_view);
+  if (all.size() <= on_page::kAppearedShown) return list_of(all, appeared_view);
+  auto list = list_of(all, appeared_view, on_page::kAppearedShown - on_page::kAppearedShown / 4);
   for (auto at = all.end() - on_page::kAppearedShown / 4; at != all.end(); ++at)
     if (at->count < 0) list.push_back(appeared_view(*at));
   return list;
@@ -141,6 +137,14 @@ void add_causes(const analysis::CategoryCauses& category, std::vector<CauseView>
                               std::to_string(category.causes.size() - shown) + " places more"));
 }
 
+// Grown or shrunk.
+std::vector<Growth> largest_first(std::vector<Growth> parts) {
+  std::ranges::stable_sort(parts, std::ranges::greater(), [](const Growth& part) {
+    return std::pair(std::abs(part.block_bytes), std::abs(part.requested_bytes));
+  });
+  return parts;
+}
+
 GrowthView growth_view(const PhaseGrowth& growth, bool at_peak) {
   const auto appeared = appeared_list(growth.appeared);
   GrowthView view;
@@ -150,7 +154,7 @@ GrowthView growth_view(const PhaseGrowth& growth, bool at_peak) {
   view.allocated = difference_text(growth.block_bytes);
   view.requested = difference_text(growth.requested_bytes);
   for (const auto& category : growth.causes) add_causes(category, view.causes);
-  view.parts = first_of(largest_first(growth.parts), on_page::kPartsShown, part_view);
+  view.parts = list_of(largest_first(growth.parts), part_view, on_page::kPartsShown);
   view.more_parts = beyond(growth.parts.size(), on_page::kPartsShown);
   view.appeared = appeared;
   view.more_appeared = beyond(growth.appeared.size(), appeared.size());
@@ -236,7 +240,7 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
     view.has_changed_figures = view.has_changed_figures || figure.changed;
   view.categories = list_of(one.categories, category_view);
   view.growth = growth_views(one);
-  view.lines = first_of(one.lines, on_page::kLinesShown, line_view);
+  view.lines = list_of(one.lines, line_view, on_page::kLinesShown);
   view.more_lines = beyond(one.lines.size(), on_page::kLinesShown);
   view.growth_note = printable(one.growth_note);
   const auto *peak = peak_allocated(one), *telling = telling_figure(one);
@@ -249,7 +253,7 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
 GateView gate_view(const GateNote& gate) {
   return {.label = gate.label,
           .passed = gate.passed,
-          .findings = first_of(gate.findings, on_page::kFindingsShown, printable),
+          .findings = list_of(gate.findings, printable, on_page::kFindingsShown),
           .more_findings = beyond(gate.findings.size(), on_page::kFindingsShown)};
 }
 
@@ -280,9 +284,9 @@ ComparisonView make_view(const Comparison& comparison, const PageOptions& option
   for (const auto& change : comparison.changes)
     if (change.is_setting) view.settings.push_back(change_text(change));
   view.case_count = std::to_string(comparison.cases.size());
-  view.changed_count = unless_zero(changed);
+  view.changed_count = beyond(changed, 0);
   view.more_changed = beyond(changed, options.most_cases);
-  view.same_count = unless_zero(same);
+  view.same_count = beyond(same, 0);
   view.more_same = beyond(same, on_page::kSameShown);
   return view;
 }

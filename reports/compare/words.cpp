@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <utility>
 
 #include "reports/render/format.h"
@@ -17,8 +16,6 @@ namespace peakbench::compare {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
-
-std::string plus(std::int64_t bytes) { return bytes > 0 ? "+" : ""; }
 
 std::string some(std::size_t number, const char* what) {
   return number == 0 ? "" : fmt::format("{} {}", number, what);
@@ -101,14 +98,13 @@ std::string phase_text(const PhaseGrowth& growth) {
 std::string short_difference(std::int64_t bytes) {
   if (bytes == 0) return "0";
   if (std::llabs(bytes) < kMiB)
-    return plus(bytes) + reports::grouped(bytes) + (std::llabs(bytes) == 1 ? " byte" : " bytes");
+    return reports::signed_grouped(bytes) + (std::llabs(bytes) == 1 ? " byte" : " bytes");
   return reports::signed_gib(bytes) + " GiB";
 }
 
 std::string difference_text(std::int64_t bytes) {
   if (std::llabs(bytes) < kMiB) return short_difference(bytes);
-  return fmt::format("{} ({}{} bytes)", short_difference(bytes), plus(bytes),
-                     reports::grouped(bytes));
+  return fmt::format("{} ({} bytes)", short_difference(bytes), reports::signed_grouped(bytes));
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -118,8 +114,6 @@ std::string bytes_text(std::int64_t bytes) {
 std::string named(const std::string& text, const char* otherwise) {
   return text.empty() ? otherwise : reports::printable(text);
 }
-
-std::string cases_text(std::size_t count) { return reports::count_of(count, "case"); }
 
 std::string change_text(const Change& change) {
   // A revision in full says no more than its beginning.
@@ -132,7 +126,7 @@ std::string change_text(const Change& change) {
   };
   auto text = fmt::format("{}: {} -> {}", reports::printable(reports::spaced(change.name)),
                           shown(change.base), shown(change.now));
-  if (change.cases > 0) text += " (" + cases_text(change.cases) + ")";
+  if (change.cases > 0) text += " (" + reports::count_of(change.cases, "case") + ")";
   return text;
 }
 
@@ -181,12 +175,11 @@ std::string line_text(const LineChange& change) {
   return line + (is_named ? " (" + change.function + ")" : "");
 }
 
-std::string part_text(const std::string& category, const std::string& allocated_in,
-                      const std::string& module, const std::string& op) {
+std::string part_text(const Growth& part) {
   return fmt::format("{}, allocated in {}, in {}, by {}",
-                     reports::printable(reports::category_label(category)),
-                     reports::printable(reports::phase_label(allocated_in)),
-                     named(module, "no module"), named(op, "no operator"));
+                     reports::printable(reports::category_label(part.category)),
+                     reports::printable(reports::phase_label(part.allocated_in)),
+                     named(part.module, "no module"), named(part.op, "no operator"));
 }
 
 std::string ratio_text(double ratio) { return reports::signed_percent(ratio - 1) + "%"; }
@@ -250,14 +243,6 @@ std::string states_text(const Comparison& comparison) {
                                      {CaseState::kRefused, "not compared"}})
     add(text, some(count(comparison, state), words));
   return text;
-}
-
-std::vector<Growth> largest_first(std::vector<Growth> parts) {
-  const auto size = [](const Growth& part) {
-    return std::pair(std::abs(part.block_bytes), std::abs(part.requested_bytes));
-  };
-  std::ranges::stable_sort(parts, std::ranges::greater(), size);
-  return parts;
 }
 
 std::string summary_text(const Comparison& comparison) {

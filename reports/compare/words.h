@@ -14,8 +14,7 @@ std::string short_difference(std::int64_t bytes);  // "+512 bytes", "+0.010 GiB"
 std::string bytes_text(std::int64_t bytes);        // "0.572 GiB (613,756,452 bytes)"
 
 // "activation, allocated in forward, in encoder.layers.0, by aten::empty".
-std::string part_text(const std::string& category, const std::string& allocated_in,
-                      const std::string& module, const std::string& op);
+std::string part_text(const Growth& part);
 
 // "+4.9% (+4.1% to +5.7%), 20 pairs"; `unit` is what a sample is.
 std::string ratio_text(double ratio);  // "+4.9%", "0.0%"
@@ -32,7 +31,6 @@ std::string verdict_text(const VerdictChange& change);
 // What became of a case, in a word or two: "worse", "failed: out of memory", "new".
 std::string state_text(const CaseComparison& one);
 
-std::string cases_text(std::size_t count);  // "1 case", "2 cases"
 // "steps: 1 -> 3", "cudnn: on -> off (2 cases)".
 std::string change_text(const Change& change);
 
@@ -50,9 +48,6 @@ std::string where_text(const PhaseGrowth& growth, bool at_peak);
 
 // "+1.200 GiB at train.py:42 (forward)".
 std::string line_text(const LineChange& change);
-
-// The parts in reading order: the largest difference first, grown or shrunk.
-std::vector<Growth> largest_first(std::vector<Growth> parts);
 
 // The line that explains a part where nothing of it is known.
 std::string named(const std::string& text, const char* otherwise);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "base/atomic_file.h"
@@ -38,11 +36,6 @@ void render_pictures(const Templates& templates, const GroupView& group, const S
     if (!name.empty()) files[name] = templates.render(looks, shown, Escape::kHtml);
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 bool wants(const ReportOptions& options, const char* format) {
   return std::ranges::find(options.formats, format) != options.formats.end();
 }
@@ -66,9 +59,9 @@ void refuse_places(const ReportOptions& options, const std::vector<std::string>&
 // reports/CMakeLists.txt puts it there.
 std::optional<ChartsView> charts_view(const std::string& builtin_template_directory) {
   const fs::path folder = fs::path(builtin_template_directory).parent_path() / "charts";
-  const std::string script = text_of(folder / "d3.js");
+  const std::string script = files::text_of((folder / "d3.js").string());
   if (script.empty() || script.find("</script") != std::string::npos) return std::nullopt;
-  return ChartsView{script, text_of(folder / "licence.txt")};
+  return ChartsView{script, files::text_of((folder / "licence.txt").string())};
 }
 
 std::map<std::string, std::string> render(const std::vector<records::Run>& runs,

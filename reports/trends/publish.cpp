@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/errors.h"
 #include "base/fields.h"
 #include "base/file.h"
@@ -82,22 +79,16 @@ std::string manifest_text(const Names& names) {
   return json.dump(1) + "\n";
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // A site can be made again: nothing waits for the disk.
 void write_file(const fs::path& path, const std::string& bytes) {
   files::make_folder(path.parent_path().string());
-  files::AtomicFile file(path.string());
-  file.write(bytes);
-  file.finish(false);
+  files::write_file_atomically(path.string(), bytes, false);
 }
 
 bool write_if_changed(const fs::path& path, const std::string& bytes) {
   std::error_code ignored;
-  if (fs::file_size(path, ignored) == bytes.size() && text_of(path) == bytes) return false;
+  if (fs::file_size(path, ignored) == bytes.size() && files::text_of(path.string()) == bytes)
+    return false;
   write_file(path, bytes);
   return true;
 }
