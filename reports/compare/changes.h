@@ -4,6 +4,11 @@
 
 namespace peakbench::compare {
 
+// Fills measures, categories, growth and the direction of a case that ended ok in both. For this
+// module alone.
+void compare_memory(const Source& base, const records::CaseResult& before, const Source& now,
+                    const records::CaseResult& after, const Policy& policy, CaseComparison& found);
+
 // What else differs between two runs, and whether two cases may be compared at all. For this module
 // alone.
 

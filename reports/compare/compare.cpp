@@ -12,7 +12,6 @@
 #include "records/device.h"
 #include "reports/analysis/environment.h"
 #include "reports/compare/changes.h"
-#include "reports/compare/memory.h"
 #include "reports/render/words.h"
 
 namespace peakbench::compare {

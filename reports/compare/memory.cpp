@@ -1,5 +1,4 @@
-#include "reports/compare/memory.h"
-
+// The memory of one case in two runs.
 #include <algorithm>
 #include <map>
 #include <set>

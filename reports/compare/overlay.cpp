@@ -1,7 +1,6 @@
 #include "reports/compare/overlay.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "reports/render/format.h"
 #include "reports/render/words.h"
@@ -10,14 +9,10 @@ namespace peakbench::compare {
 namespace {
 
 using reports::CaseAnatomy;
-using reports::fraction;
+using reports::tenths;
 using trace::PhaseSpan;
 
 constexpr double kBox = 1000;
-
-std::string rounded(double value) {
-  return fraction(static_cast<double>(std::llround(value * 10)) / 10);
-}
 
 bool same_order(const std::vector<PhaseSpan>& base, const std::vector<PhaseSpan>& now) {
   return std::equal(base.begin(), base.end(), now.begin(), now.end(),
@@ -33,17 +28,17 @@ class Axis {
 
   std::string x(std::uint64_t event) const {
     if (!by_span_)
-      return rounded(kBox * static_cast<double>(event) /
-                     static_cast<double>(std::max<std::uint64_t>(anatomy_.events, 1)));
+      return tenths(kBox * static_cast<double>(event) /
+                    static_cast<double>(std::max<std::uint64_t>(anatomy_.events, 1)));
     const auto& spans = anatomy_.spans;
     const auto after =
         std::upper_bound(spans.begin(), spans.end(), event,
                          [](std::uint64_t at, const PhaseSpan& span) { return at < span.last; });
-    if (after == spans.end()) return rounded(kBox);
+    if (after == spans.end()) return tenths(kBox);
     const auto part = static_cast<double>(event - std::min(event, after->first)) /
                       static_cast<double>(std::max<std::uint64_t>(after->last - after->first, 1));
-    return rounded(kBox * (static_cast<double>(after - spans.begin()) + part) /
-                   static_cast<double>(spans.size()));
+    return tenths(kBox * (static_cast<double>(after - spans.begin()) + part) /
+                  static_cast<double>(spans.size()));
   }
 
  private:
@@ -52,7 +47,7 @@ class Axis {
 };
 
 std::string y(std::int64_t bytes, std::int64_t highest) {
-  return rounded(kBox - kBox * static_cast<double>(bytes) / static_cast<double>(highest));
+  return tenths(kBox - kBox * static_cast<double>(bytes) / static_cast<double>(highest));
 }
 
 std::string outline(const CaseAnatomy& anatomy, const Axis& axis, std::int64_t highest) {
@@ -74,7 +69,7 @@ std::vector<OverlayBandView> bands(const CaseAnatomy& anatomy, const Axis& axis)
                     .label = reports::phase_label(to_string(span.phase)),
                     .step = span.step == trace::kNone ? "" : std::to_string(span.step + 1),
                     .x = from,
-                    .width = rounded(std::stod(to) - std::stod(from))});
+                    .width = tenths(std::stod(to) - std::stod(from))});
   }
   return list;
 }

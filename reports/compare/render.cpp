@@ -125,6 +125,19 @@ Json figures_json(const VerdictChange& change) {
           {"reason", change.reason}};
 }
 
+Json speed_json(const Speed& speed) {
+  const auto& difference = speed.difference;
+  return {{"base_median_ns", speed.base_ns},
+          {"new_median_ns", speed.now_ns},
+          {"verdict", to_string(difference.direction)},
+          {"samples", difference.samples},
+          {"ratio", finite_or_name(difference.ratio)},
+          {"low", finite_or_name(difference.low)},
+          {"high", finite_or_name(difference.high)},
+          {"more_samples", difference.more ? Json(*difference.more) : Json(nullptr)},
+          {"reason", difference.reason}};
+}
+
 Json case_json(const CaseComparison& one) {
   Json json{{"id", one.id},
             {"slug", one.slug},
@@ -143,7 +156,7 @@ Json case_json(const CaseComparison& one) {
                       {"growth", list(one.growth, growth_json)},
                       {"growth_note", one.growth_note}};
   json["figures"] = one.verdict ? figures_json(*one.verdict) : Json(nullptr);
-  json["throughput"] = one.speed ? to_json(*one.speed) : Json(nullptr);
+  json["throughput"] = one.speed ? speed_json(*one.speed) : Json(nullptr);
   return json;
 }
 
@@ -164,18 +177,6 @@ Json counts_json(const Comparison& comparison) {
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const SpeedDifference& difference) {
-  Json json{{"verdict", to_string(difference.direction)},
-            {"samples", difference.samples},
-            {"ratio", finite_or_name(difference.ratio)},
-            {"low", finite_or_name(difference.low)},
-            {"high", finite_or_name(difference.high)},
-            {"more_samples", nullptr},
-            {"reason", difference.reason}};
-  if (difference.more) json["more_samples"] = *difference.more;
-  return json;
-}
-
 std::string to_csv(const Comparison& comparison) {
   auto rows = Json::array();
   for (const auto& one : comparison.cases) {
@@ -190,12 +191,6 @@ std::string to_csv(const Comparison& comparison) {
     if (one.measures.empty()) rows.push_back(of_case);
   }
   return csv_text(rows);
-}
-
-nlohmann::ordered_json to_json(const Speed& speed) {
-  Json json{{"base_median_ns", speed.base_ns}, {"new_median_ns", speed.now_ns}};
-  json.update(to_json(speed.difference));
-  return json;
 }
 
 nlohmann::ordered_json to_json(const Comparison& comparison) {

@@ -10,12 +10,6 @@
 
 namespace peakbench::compare {
 
-// Parts of a comparison's JSON that others have, too.
-
-// verdict, samples, ratio, low, high, more_samples, reason.
-nlohmann::ordered_json to_json(const SpeedDifference& difference);
-nlohmann::ordered_json to_json(const Speed& speed);
-
 // A comparison as pages: Markdown for a pull request, HTML for a closer look.
 
 // What a gate says of the comparison, for the head of its pages.

@@ -94,6 +94,10 @@ std::string fraction(double value) {
   return text == "-0" ? "0" : text;
 }
 
+std::string tenths(double value) {
+  return fraction(static_cast<double>(std::llround(value * 10)) / 10);
+}
+
 std::string scientific(double value) {
   if (!std::isfinite(value)) return not_finite(value);
   return value == 0 ? "0" : fmt::format("{:.1e}", value);

@@ -31,6 +31,7 @@ std::string decimal(double value,
 std::string plain_number(double value);       // shortest text that reads back as the same: "4.8"
 std::string fraction(double value);    // for geometry: four decimals, a dot, no trailing zeros
                                        // 0 for what is not finite
+std::string tenths(double value);      // the same with one decimal
 std::string scientific(double value);  // "1.2e-06", "0"
 std::string milliseconds(std::int64_t nanoseconds);  // "812.3"
 std::string duration(std::int64_t nanoseconds);      // "812 ms", "12.3 s", "3 min 05 s"

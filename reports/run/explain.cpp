@@ -18,7 +18,7 @@ namespace {
 using analysis::Cause;
 
 std::string tensors_text(std::int64_t count) {
-  return count == 1 ? "1 tensor" : grouped(count) + " tensors";
+  return grouped(count) + (count == 1 ? " tensor" : " tensors");
 }
 
 // Empty where nothing is known.
@@ -36,10 +36,9 @@ std::string pair_text(const std::set<std::string>& base, const std::set<std::str
 // How many, of the same number on both sides, and what about them is another.
 std::string pair_of_many(const Cause& cause) {
   const auto tensors = tensors_text(cause.now.tensors);
-  if (const auto dtypes = pair_text(cause.base.dtypes, cause.now.dtypes); !dtypes.empty())
-    return dtypes + ", " + tensors;
-  if (const auto shapes = pair_text(cause.base.shapes, cause.now.shapes); !shapes.empty())
-    return shapes + ", " + tensors;
+  for (const auto& other : {pair_text(cause.base.dtypes, cause.now.dtypes),
+                            pair_text(cause.base.shapes, cause.now.shapes)})
+    if (!other.empty()) return other + ", " + tensors;
   const bool larger = cause.block_difference() > 0;
   if (cause.requested_difference() == 0)
     return fmt::format("{} in {}{} {} for the same bytes", tensors,

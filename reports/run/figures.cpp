@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/json.h"
 #include "records/axes.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
@@ -20,7 +21,7 @@ std::string value_text(const ordered_json& value) {
   if (value.is_string()) return printable(value.get<std::string>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
-  return printable(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  return printable(json_line(value));
 }
 
 FactView fact(const std::string& name, const ordered_json& value) {
@@ -93,7 +94,7 @@ DeltaView delta_view(std::int64_t ours, std::int64_t reference) {
   const std::int64_t bytes = ours - reference;
   const auto shown = is_same_as_shown(bytes, reference) ? 0 : bytes;
   return {.gib = signed_gib(shown),
-          .bytes = (bytes > 0 ? "+" : "") + grouped(bytes),
+          .bytes = signed_grouped(bytes),
           .percent = reference ? telling_percent(ratio_of(shown, reference)) : "",
           .less = shown<0, .more = shown> 0};
 }

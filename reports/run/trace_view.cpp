@@ -49,16 +49,13 @@ class Box {
       : events_(static_cast<double>(std::max<std::uint64_t>(events, 1))),
         highest_(static_cast<double>(std::max<std::int64_t>(highest, 1))) {}
   std::string x(std::uint64_t event) const {
-    return decimals(static_cast<double>(event) / events_ * kBox);
+    return tenths(static_cast<double>(event) / events_ * kBox);
   }
   std::string y(std::int64_t bytes) const {
-    return decimals(kBox - static_cast<double>(bytes) / highest_ * kBox);
+    return tenths(kBox - static_cast<double>(bytes) / highest_ * kBox);
   }
 
  private:
-  static std::string decimals(double value) {
-    return fraction(static_cast<double>(std::llround(value * 10)) / 10);
-  }
   double events_, highest_;
 };
 
@@ -130,27 +127,15 @@ void flatten(const trace::AliveNode& node, const trace::Alive& alive, int depth,
     flatten(child, alive, depth + 1, rows);
   }
   if (hidden > 0 && hidden < node.children.size()) {
-    const auto all = static_cast<double>(std::max<std::int64_t>(alive.allocated_bytes, 1));
     rows.push_back({.depth = std::to_string(depth),
                     .kind = "rest",
                     .label = grouped(hidden) + " more",
                     .colour = "",
                     .gib = gib(hidden_bytes),
                     .bytes = grouped(hidden_bytes),
-                    .percent = percent(static_cast<double>(hidden_bytes) / all),
+                    .percent = percent(ratio_of(hidden_bytes, alive.allocated_bytes)),
                     .count = ""});
   }
-}
-
-AliveCauseView alive_cause_view(const std::string& category, std::int64_t bytes, std::string text,
-                                std::int64_t all) {
-  const auto whole = static_cast<double>(std::max<std::int64_t>(all, 1));
-  return {.text = std::move(text),
-          .category = printable(category_label(category)),
-          .colour = category_colour(category),
-          .gib = gib(bytes),
-          .bytes = grouped(bytes),
-          .percent = percent(static_cast<double>(bytes) / whole)};
 }
 
 // A category's sum, then what it is made of; the small of it as one row. The rows without sums add
@@ -158,9 +143,16 @@ AliveCauseView alive_cause_view(const std::string& category, std::int64_t bytes,
 std::vector<AliveCauseView> folded_view(const trace::Alive& alive) {
   const auto least = static_cast<double>(alive.allocated_bytes) * kLeastShare;
   std::vector<AliveCauseView> rows;
+  const auto add = [&](const std::string& category, std::int64_t bytes, std::string text) {
+    rows.push_back({.text = std::move(text),
+                    .category = printable(category_label(category)),
+                    .colour = category_colour(category),
+                    .gib = gib(bytes),
+                    .bytes = grouped(bytes),
+                    .percent = percent(ratio_of(bytes, alive.allocated_bytes))});
+  };
   for (const auto& category : analysis::causes_of(alive)) {
-    rows.push_back(
-        alive_cause_view(category.category, category.block_difference, "", alive.allocated_bytes));
+    add(category.category, category.block_difference, "");
     rows.back().is_category = true;
     std::int64_t rest = category.block_difference;
     std::size_t shown = 0;
@@ -168,14 +160,11 @@ std::vector<AliveCauseView> folded_view(const trace::Alive& alive) {
       if (static_cast<double>(cause.block_difference()) < least) break;
       rest -= cause.block_difference();
       ++shown;
-      rows.push_back(alive_cause_view(category.category, cause.block_difference(), held_text(cause),
-                                      alive.allocated_bytes));
+      add(category.category, cause.block_difference(), held_text(cause));
     }
     if (const auto others = category.causes.size() - shown; others > 0)
-      rows.push_back(alive_cause_view(
-          category.category, rest,
-          others == 1 ? held_text(category.causes.back()) : std::to_string(others) + " smaller",
-          alive.allocated_bytes));
+      add(category.category, rest,
+          others == 1 ? held_text(category.causes.back()) : std::to_string(others) + " smaller");
   }
   return rows;
 }
@@ -226,6 +215,25 @@ CaseAnatomy read_case(const records::CaseResult& result, const std::string& fold
   }
 }
 
+// Of those that `is_shown` wants.
+template <typename IsShown>
+Anatomies read_those(const std::vector<records::Run>& runs, const std::vector<std::string>& folders,
+                     bool with_data, IsShown is_shown) {
+  Anatomies anatomies;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (folders[i].empty()) continue;
+    for (const records::CaseResult& result : runs[i].cases) {
+      if (!result.added_for.empty() || !records::has_trace(result) || !is_shown(result)) continue;
+      CaseAnatomy anatomy =
+          read_case(result, folders[i], with_data && used < kAnyTraces, used < kWholeTraces);
+      used += anatomy.data.size();
+      anatomies.emplace(&result, std::move(anatomy));
+    }
+  }
+  return anatomies;
+}
+
 }  // namespace
 
 CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole) {
@@ -252,32 +260,14 @@ CaseAnatomy analyse(const trace::Trace& trace, bool with_data, bool whole) {
 
 Anatomies read_anatomies(const std::vector<records::Run>& runs,
                          const std::vector<std::string>& folders, bool with_data) {
-  Anatomies anatomies;
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (folders[i].empty()) continue;
-    for (const records::CaseResult& result : runs[i].cases) {
-      if (!result.added_for.empty() || !records::has_trace(result)) continue;
-      CaseAnatomy anatomy =
-          read_case(result, folders[i], with_data && used < kAnyTraces, used < kWholeTraces);
-      used += anatomy.data.size();
-      anatomies.emplace(&result, std::move(anatomy));
-    }
-  }
-  return anatomies;
+  return read_those(runs, folders, with_data, [](const records::CaseResult&) { return true; });
 }
 
 Anatomies read_anatomies_for_terminal(const std::vector<records::Run>& runs,
                                       const std::vector<std::string>& folders) {
-  const auto is_shown = [](const records::CaseResult& result) {
+  return read_those(runs, folders, false, [](const records::CaseResult& result) {
     return records::facts_of(result.spec.kind).has_lines || !build_text(result.spec).empty();
-  };
-  Anatomies anatomies;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    for (const records::CaseResult& result : runs[i].cases)
-      if (!folders[i].empty() && is_shown(result) && records::has_trace(result))
-        anatomies.emplace(&result, read_case(result, folders[i], false, false));
-  return anatomies;
+  });
 }
 
 std::vector<std::string> categories_of(const CaseAnatomy& anatomy) {
@@ -308,15 +298,14 @@ WaterfallView waterfall_view(const CaseAnatomy& reference, const CaseAnatomy& st
   std::vector<FallView> steps;
   for (const trace::WaterfallStep& step : waterfall.steps) {
     const std::int64_t low = std::min(step.level_bytes, step.level_bytes - step.difference_bytes);
-    steps.push_back(
-        {.category = labelled(step.category),
-         .colour = category_colour(to_string(step.category)),
-         .phase = phase_label(to_string(step.phase)),
-         .gib = signed_gib(step.difference_bytes),
-         .bytes = (step.difference_bytes > 0 ? "+" : "") + grouped(step.difference_bytes),
-         .less = step.difference_bytes < 0,
-         .start = of(low),
-         .width = of(std::abs(step.difference_bytes))});
+    steps.push_back({.category = labelled(step.category),
+                     .colour = category_colour(to_string(step.category)),
+                     .phase = phase_label(to_string(step.phase)),
+                     .gib = signed_gib(step.difference_bytes),
+                     .bytes = signed_grouped(step.difference_bytes),
+                     .less = step.difference_bytes < 0,
+                     .start = of(low),
+                     .width = of(std::abs(step.difference_bytes))});
   }
   return {.from_gib = gib(waterfall.from_bytes),
           .from_width = of(waterfall.from_bytes),

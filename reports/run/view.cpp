@@ -25,15 +25,13 @@ class Missing {
   std::vector<MissingView> view() const {
     std::vector<MissingView> list;
     for (const auto& [key, ids] : cases_) {
-      std::vector<std::string> first;
-      for (const std::string& id : ids) {
-        if (first.size() < kShown) first.push_back(printable(id));
-      }
       list.push_back({.what = key.first,
                       .reason = printable(key.second),
                       .count = grouped(ids.size()),
                       .one = ids.size() == 1,
-                      .cases = std::move(first)});
+                      .cases = {}});
+      for (const std::string& id : ids)
+        if (list.back().cases.size() < kShown) list.back().cases.push_back(printable(id));
     }
     return list;
   }
@@ -76,8 +74,6 @@ std::vector<DeviceView> devices_view(const records::Run& run) {
   return list;
 }
 
-}  // namespace
-
 RunView run_view(const records::Run& run) {
   return {.title = printable(run.title),
           .created = printable(date_for_people(run.created)),
@@ -101,8 +97,6 @@ std::vector<MissingView> not_measured_view(const std::vector<records::Run>& runs
   }
   return missing.view();
 }
-
-namespace {
 
 using records::Run;
 

@@ -31,8 +31,6 @@ struct RunView {
                  list(FactView, settings, "How it was measured"));
 };
 
-RunView run_view(const records::Run& run);
-
 struct MissingView {
   PEAKBENCH_VIEW(text(what, "What is missing"),
                  text(reason, "Why"),
@@ -40,9 +38,6 @@ struct MissingView {
                  flag(one, "It is one case"),
                  texts(cases, "Their ids, the first few"));
 };
-
-std::vector<MissingView> not_measured_view(const std::vector<records::Run>& runs,
-                                           const Anatomies& anatomies);
 
 // The view model: from records to what templates show (reports/render/record.h). Pure.
 

@@ -124,7 +124,6 @@ void add_heading(const Group& group, bool names_run, GroupView& view) {
   view.device = printable(spec.device);
   view.dtype = printable(spec.dtype);
   view.batch_size = grouped(spec.batch_size);
-  view.row_heading = facts_of(spec.kind).has_stack ? "Strategy" : "Program";
   view.settings = settings_view(records::plain_values(spec));
   if (programs)
     std::erase_if(view.settings, [](const SettingView& setting) {

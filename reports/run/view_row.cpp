@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/numbers.h"
+#include "base/json.h"
 #include "records/case.h"
 #include "reports/render/format.h"
 #include "reports/render/text.h"
@@ -141,10 +141,8 @@ std::vector<FactView> emulation_view(const records::Emulation& emulation) {
   if (!emulation.unmodelled.empty()) object["not_modelled_calls"] = emulation.unmodelled;
   for (const std::string& call : emulation.refused_calls) object["refused"][call] = "refused";
   std::vector<FactView> facts = facts_view(object);
-  for (const json& read_back : emulation.read_backs) {
-    const auto text = read_back.dump(-1, ' ', false, json::error_handler_t::replace);
-    facts.push_back({"read back from the card", printable(text), ""});
-  }
+  for (const json& read_back : emulation.read_backs)
+    facts.push_back({"read back from the card", printable(json_line(read_back)), ""});
   return facts;
 }
 

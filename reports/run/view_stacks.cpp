@@ -39,10 +39,6 @@ std::optional<std::int64_t> peak_of_same_training(const CaseResult& result) {
   return trains_differently(result) ? std::nullopt : comparable_peak(result);
 }
 
-std::string against(double ours, double reference) {
-  return reference == 0 ? "" : signed_percent(ours / reference - 1);
-}
-
 // Who, training what, at what cost beside.
 template <typename View>
 View named(const CaseResult& best, const Group& group) {
@@ -65,18 +61,10 @@ BestView best_view(const CaseResult& lowest, const Group& group) {
       view.doubt = verdict.word;
   if (const auto reserved = lowest.memory->peak_reserved_bytes) view.reserved = gib(*reserved);
   const auto reference = reference_peak(group);
-  if (reference && &lowest != group.reference)
-    view.percent = against(static_cast<double>(bytes), static_cast<double>(*reference));
-  if (&lowest != group.reference && group.reference) {
-    view.time = time_view(lowest, group);
-  }
+  if (reference.value_or(0) != 0 && &lowest != group.reference)
+    view.percent = signed_percent(ratio_of(bytes, *reference) - 1);
+  view.time = time_view(lowest, group);
   return view;
-}
-
-// Of rounds too few for an interval noise may be all there is: then none is called the fastest.
-const CaseResult* fastest_of(const Group& group) {
-  const CaseResult* best = least(group, step_of);
-  return best && has_intervals(*best, group) ? best : nullptr;
 }
 
 }  // namespace
@@ -97,8 +85,9 @@ std::optional<BestView> lowest_same_view(const Group& group) {
 }
 
 std::optional<FastestView> fastest_view(const Group& group) {
-  const CaseResult* fastest = fastest_of(group);
-  if (!fastest) return std::nullopt;
+  const CaseResult* fastest = least(group, step_of);
+  // Of rounds too few for an interval noise may be all there is: then none is called the fastest.
+  if (!fastest || !has_intervals(*fastest, group)) return std::nullopt;
   auto view = named<FastestView>(*fastest, group);
   view.step_ms = milliseconds(fastest->throughput->step_ns.median);
   view.tied = tied_with(*fastest, group);
@@ -119,8 +108,6 @@ std::vector<LeftOutView> left_out_view(const Group& group) {
 namespace {
 
 using Strategies = std::vector<records::Selection>;
-
-bool is_baseline(const records::Selection& strategy) { return strategy.id == "baseline"; }
 
 // The group's cases by what they are called: another stack of the same release and build.
 class Stacks {
@@ -158,7 +145,7 @@ struct Split {
 Split split(const CaseResult& stack) {
   Split result;
   for (const records::Selection& strategy : stack.spec.strategies)
-    (is_baseline(strategy) ? result.base : result.parts).push_back(strategy);
+    (strategy.id == "baseline" ? result.base : result.parts).push_back(strategy);
   return result;
 }
 
@@ -248,10 +235,6 @@ Range padded(double low, double high) {
   return {std::max(0.0, low - room), high + room};
 }
 
-double rate_of_case(const records::Throughput& throughput, bool tokens) {
-  return tokens ? throughput.tokens_per_second.value_or(0) : throughput.samples_per_second;
-}
-
 bool all_have_tokens(const Group& group) {
   return std::ranges::all_of(group.cases, [](const CaseResult* c) {
     return !c->throughput || c->throughput->tokens_per_second;
@@ -264,7 +247,8 @@ std::vector<Point> points_of(const Group& group, bool tokens) {
     const CaseResult& result = *group.cases[i];
     if (!ran(result) || !result.memory || !result.throughput) continue;
     const std::int64_t bytes = result.memory->peak_allocated_bytes;
-    const double rate = rate_of_case(*result.throughput, tokens);
+    const double rate = tokens ? result.throughput->tokens_per_second.value_or(0)
+                               : result.throughput->samples_per_second;
     if (!std::isfinite(rate)) continue;
     points.push_back({i, rate, static_cast<double>(bytes) / kGiB, bytes,
                       !breaks_promise(result) && !replays_steps(result)});

@@ -63,11 +63,6 @@ Axis axis_of(const Trend& trend, Metric metric) {
   return {std::max(0.0, low - room), std::max(high + room, 1.0), 0, 1e6, "ms", ""};
 }
 
-std::vector<reports::TickView> value_ticks(const Axis& axis) {
-  return reports::ticks_view((axis.low - axis.origin) / axis.unit,
-                             (axis.high - axis.origin) / axis.unit, 4);
-}
-
 double across(std::size_t place, std::size_t count) {
   return count < 2 ? 500 : 1000.0 * static_cast<double>(place) / static_cast<double>(count - 1);
 }
@@ -96,7 +91,7 @@ std::string words_of(const Trend& trend, std::size_t place, Metric metric) {
   const auto value = figure(point.point, metric);
   std::string text =
       fmt::format("run {}, {}", point.run->number, reports::date_for_people(point.run->created));
-  if (!point.run->labels.commit.empty()) text += ", " + point.run->labels.commit.substr(0, 12);
+  if (!point.run->labels.commit.empty()) text += ", " + short_commit(point.run->labels);
   if (!value) return text + ": " + point.point.status;
   text += metric == Metric::kStep
               ? fmt::format(": {} ms", reports::milliseconds(*value))
@@ -194,7 +189,8 @@ std::optional<ChartView> chart_view(const Trend& trend, Metric metric, const Lin
   for (const auto place : drawn)
     view.points.push_back(point_view(trend, place, metric, axis, link));
   view.breaks = break_views(trend);
-  view.y_ticks = value_ticks(axis);
+  view.y_ticks = reports::ticks_view((axis.low - axis.origin) / axis.unit,
+                                     (axis.high - axis.origin) / axis.unit, 4);
   view.x_ticks = date_ticks(trend);
   return view;
 }
@@ -223,7 +219,7 @@ std::string change_words(const TrendPoint* before, const TrendPoint& now, Metric
   const auto difference = *value - *last;
   if (std::abs(difference) >= (std::int64_t{1} << 24))
     return reports::signed_gib(difference) + " GiB";
-  return (difference > 0 ? "+" : "") + reports::grouped(difference) + " bytes";
+  return reports::signed_grouped(difference) + " bytes";
 }
 
 }  // namespace peakbench::trends

@@ -13,20 +13,12 @@
 namespace peakbench::trends {
 namespace {
 
-std::string with_unit(std::int64_t value, Metric metric) {
-  if (metric == Metric::kStep) return reports::milliseconds(value) + " ms";
-  return reports::gib(value) + " GiB";
-}
-
 // "1.234 GiB" or "12.3 ms"; "" where there is none.
 std::string figure_text(const Point& point, Metric metric) {
   const auto value = figure(point, metric);
-  return value ? with_unit(*value, metric) : "";
-}
-
-std::string signed_bytes(std::int64_t bytes) {
-  if (bytes == 0) return "0";
-  return reports::signed_grouped(bytes) + " B";
+  if (!value) return "";
+  return metric == Metric::kStep ? reports::milliseconds(*value) + " ms"
+                                 : reports::gib(*value) + " GiB";
 }
 
 std::string remark(const TrendPoint& point) {
@@ -90,7 +82,8 @@ std::string change_text(const std::vector<TrendPoint>& trend, std::size_t place,
   const auto now = figure(trend[place].point, metric);
   const auto before = figure(trend[place - 1].point, metric);
   if (!now || !before) return "";
-  if (metric != Metric::kStep) return signed_bytes(*now - *before);
+  if (metric != Metric::kStep)
+    return *now == *before ? "0" : reports::signed_grouped(*now - *before) + " B";
   if (*before == 0) return "";
   return reports::signed_percent(reports::ratio_of(*now, *before) - 1) + "%";
 }
