@@ -307,16 +307,11 @@ std::string of_the_peak(const Program& program) {
 
 ByLine::ByLine(const Program& program) : program_(program), lines_(program.lines.size()) {}
 
-void ByLine::add(const Lifetime& lifetime, int sign) {
+void ByLine::add(const Lifetime& lifetime) {
   const auto& event = event_of(program_, lifetime);
   auto& line = lines_[program_.lines.of(event.stack)];
-  line.bytes += sign * event.block_bytes;
-  total_ += sign * event.block_bytes;
-  if (sign < 0) return;
-  if (is_at_peak(program_, lifetime)) {
-    line.at_peak += event.block_bytes;
-    at_peak_ += event.block_bytes;
-  }
+  line.bytes += event.block_bytes;
+  total_ += event.block_bytes;
   if (event.block_bytes <= line.most) return;
   line.most = event.block_bytes;
   line.stack = event.stack;

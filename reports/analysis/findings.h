@@ -91,11 +91,9 @@ class ByLine {
  public:
   explicit ByLine(const Program& program);
 
-  void add(const trace::Lifetime& lifetime, int sign = 1);
+  void add(const trace::Lifetime& lifetime);
   std::int64_t total() const { return total_; }
   std::int64_t of(std::size_t line) const { return lines_[line].bytes; }
-  std::int64_t at_peak(std::size_t line) const { return lines_[line].at_peak; }
-  std::int64_t at_peak() const { return at_peak_; }
 
   // Lines that are known and hold at least so much, the largest first; three at most: a finding of
   // more is a table.
@@ -106,14 +104,14 @@ class ByLine {
 
  private:
   struct Line {
-    std::int64_t bytes = 0, at_peak = 0;
+    std::int64_t bytes = 0;
     std::int64_t most = 0;              // of one allocation that was added
     std::int32_t stack = trace::kNone;  // of that one
   };
 
   const Program& program_;
   std::vector<Line> lines_;
-  std::int64_t total_ = 0, at_peak_ = 0;
+  std::int64_t total_ = 0;
 };
 
 }  // namespace peakbench::analysis

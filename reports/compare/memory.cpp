@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "base/file.h"
 #include "records/run_files.h"

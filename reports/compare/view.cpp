@@ -202,11 +202,6 @@ SpeedView speed_view(const Speed& speed) {
           .text = printable(speed_text(speed.difference, "processes"))};
 }
 
-bool speed_changed(const CaseComparison& one) {
-  return one.speed && (one.speed->difference.direction == Direction::kWorse ||
-                       one.speed->difference.direction == Direction::kBetter);
-}
-
 // How much a reader wants to see it: 0 is first; kUnchanged is told in a line of its own list.
 constexpr int kUnchanged = 9;
 int rank(const CaseComparison& one) {
@@ -214,7 +209,8 @@ int rank(const CaseComparison& one) {
   if (one.state != CaseState::kCompared) return kRanks.at(static_cast<std::size_t>(one.state));
   const auto reliance = one.verdict ? one.verdict->direction : Direction::kSame;
   if (one.memory == Direction::kWorse || reliance == Direction::kWorse) return 3;
-  if (speed_changed(one)) return one.speed->difference.direction == Direction::kWorse ? 4 : 5;
+  if (one.speed && reports::is_told(one.speed->difference))
+    return one.speed->difference.direction == Direction::kWorse ? 4 : 5;
   return one.memory == Direction::kBetter || reliance == Direction::kBetter ? 5 : kUnchanged;
 }
 

@@ -9,7 +9,6 @@
 
 #include "base/numbers.h"
 #include "records/axes.h"
-#include "reports/render/format.h"
 #include "reports/render/text.h"
 #include "reports/render/words.h"
 

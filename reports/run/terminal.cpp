@@ -12,11 +12,8 @@
 namespace peakbench::reports {
 namespace {
 
-constexpr const char* kNoise = "~";
-constexpr const char* kNoInterval = "?";
 constexpr const char* kTime = "time";
 constexpr const char* kTraining = "training";
-constexpr const char* kFigure = "figure";
 
 struct Column {
   std::string heading;
@@ -37,8 +34,8 @@ std::string delta(const RowView& row) {
 // A figure only where it is told from noise.
 std::string step_delta(const RowView& row) {
   if (!row.time) return "";
-  if (!row.time->no_interval.empty()) return kNoInterval;
-  const std::string figure = row.time->noise ? kNoise : row.time->percent + "%";
+  if (!row.time->no_interval.empty()) return "?";
+  const std::string figure = row.time->noise ? "~" : row.time->percent + "%";
   return figure + " ±" + row.time->half_width;
 }
 
@@ -66,7 +63,7 @@ std::vector<Column> columns_of(const GroupView& group, int width) {
                        [i](const RowView& row) { return with_unit(row.beside[i].gib); }});
   if (group.has_verdicts)
     columns.push_back(
-        {kFigure, 2, [](const RowView& row) { return row.verdict ? row.verdict->word : ""; }});
+        {"figure", 2, [](const RowView& row) { return row.verdict ? row.verdict->word : ""; }});
   if (group.has_published) columns.push_back({"published", 6, published});
   if (group.has_throughput) {
     columns.push_back({"ms/step", 3, [](const RowView& row) { return row.step_ms; }});

@@ -149,12 +149,12 @@ Split split(const CaseResult& stack) {
   return result;
 }
 
-AblationPartView part_view(const Split& split, std::size_t index, const CaseResult& bare,
-                           const CaseResult& stack, const Stacks& stacks) {
-  Strategies one = split.base, others = split.base;
+AblationPartView part_view(const Split& split, std::size_t index, const CaseResult* alone,
+                           const CaseResult& bare, const CaseResult& stack, const Stacks& stacks) {
+  Strategies others = split.base;
   for (std::size_t i = 0; i < split.parts.size(); ++i)
-    (i == index ? one : others).push_back(split.parts[i]);
-  const CaseResult *alone = stacks.find(one, stack), *without = stacks.find(others, stack);
+    if (i != index) others.push_back(split.parts[i]);
+  const CaseResult* without = stacks.find(others, stack);
   AblationPartView view;
   view.part = printable(selection_text(split.parts[index]));
   view.others = printable(records::stack_text(others));
@@ -169,38 +169,31 @@ AblationPartView part_view(const Split& split, std::size_t index, const CaseResu
   return view;
 }
 
-// The sum of what the parts save alone; nullopt unless all are known.
-std::optional<DeltaView> sum_view(const Split& split, const CaseResult& bare,
-                                  const Stacks& stacks) {
-  std::int64_t level = peak(bare);
-  for (const records::Selection& part : split.parts) {
-    Strategies one = split.base;
-    one.push_back(part);
-    const CaseResult* alone = stacks.find(one, bare);
-    if (!has_peak(alone)) return std::nullopt;
-    level += peak(*alone) - peak(bare);
-  }
-  return delta_view(level, peak(bare));
-}
-
 std::optional<AblationView> stack_view(const CaseResult& stack, std::size_t number,
                                        const Stacks& stacks) {
   const Split parts = split(stack);
   const CaseResult* bare = stacks.find(parts.base, stack);
   if (parts.parts.size() < 2 || !has_peak(&stack) || !has_peak(bare)) return std::nullopt;
   std::vector<AblationPartView> rows;
-  bool some = false;
+  std::int64_t level = peak(*bare);  // less what the parts save alone
+  bool some = false, all_alone = true;
   for (std::size_t i = 0; i < parts.parts.size(); ++i) {
-    rows.push_back(part_view(parts, i, *bare, stack, stacks));
+    Strategies one = parts.base;
+    one.push_back(parts.parts[i]);
+    const CaseResult* alone = stacks.find(one, stack);
+    rows.push_back(part_view(parts, i, alone, *bare, stack, stacks));
     some = some || rows.back().alone || rows.back().without;
+    all_alone = all_alone && has_peak(alone);
+    if (all_alone) level += peak(*alone) - peak(*bare);
   }
   if (!some) return std::nullopt;
-  return AblationView{.strategy = printable(row_name(stack.spec)),
-                      .number = std::to_string(number),
-                      .bare = printable(row_name(bare->spec)),
-                      .together = delta_view(peak(stack), peak(*bare)),
-                      .sum = sum_view(parts, *bare, stacks),
-                      .parts = std::move(rows)};
+  return AblationView{
+      .strategy = printable(row_name(stack.spec)),
+      .number = std::to_string(number),
+      .bare = printable(row_name(bare->spec)),
+      .together = delta_view(peak(stack), peak(*bare)),
+      .sum = all_alone ? std::optional(delta_view(level, peak(*bare))) : std::nullopt,
+      .parts = std::move(rows)};
 }
 
 }  // namespace

@@ -45,15 +45,14 @@ std::string verdict_label(const std::string& verdict) {
 }  // namespace
 
 SiteView site_view(const Contents& contents, const std::string& root) {
-  const auto on_branch = std::ranges::count_if(
-      contents.runs, [&](const RunRow& run) { return run.labels.branch == contents.branch; });
-  const auto newest = std::ranges::find_if(
-      contents.runs, [&](const RunRow& run) { return run.labels.branch == contents.branch; });
+  const auto is_of_branch = [&](const RunRow& run) { return run.labels.branch == contents.branch; };
+  const auto of_branch = std::ranges::count_if(contents.runs, is_of_branch);
+  const auto newest = std::ranges::find_if(contents.runs, is_of_branch);
   return {.title = printable(contents.title),
           .branch = contents.branch.empty() ? "(no branch)" : printable(contents.branch),
           .root = root,
           .runs = counted(contents.runs.size(), "run"),
-          .branch_runs = counted(static_cast<std::size_t>(on_branch), "run"),
+          .branch_runs = counted(static_cast<std::size_t>(of_branch), "run"),
           .trends = counted(contents.series.size(), "case"),
           .report_count = grouped(contents.reports.size()),
           .newest = printable(reports::date_for_people(newest->created)),
