@@ -60,9 +60,10 @@ std::vector<std::string> keys_of_both(const std::map<std::string, Value>& base,
 }
 
 template <typename Value>
-Value value_or_none(const std::map<std::string, Value>& values, const std::string& key) {
+const Value& value_or_none(const std::map<std::string, Value>& values, const std::string& key) {
+  static const Value none{};
   const auto found = values.find(key);
-  return found == values.end() ? Value{} : found->second;
+  return found == values.end() ? none : found->second;
 }
 
 const Memory& memory_of(const records::CaseResult& result, std::int64_t number) {
@@ -158,12 +159,6 @@ bool grew_more(const Growth& a, const Growth& b) {
   return std::tie(a.block_bytes, a.requested_bytes) > std::tie(b.block_bytes, b.requested_bytes);
 }
 
-const trace::Alive& alive_in(const Evidence& evidence, const std::string& phase) {
-  static const trace::Alive nothing;
-  const auto at = evidence.alive.find(phase);
-  return at == evidence.alive.end() ? nothing : at->second;
-}
-
 PhaseGrowth explain(const Evidence& base, const std::string& base_phase, const Evidence& now,
                     const std::string& phase, Direction direction) {
   PhaseGrowth growth;
@@ -177,7 +172,9 @@ PhaseGrowth explain(const Evidence& base, const std::string& base_phase, const E
     growth.block_bytes += part.block_bytes;
   }
   const bool traced = !base.alive.empty() && !now.alive.empty();
-  if (traced) growth.appeared = differences_of(alive_in(base, base_phase), alive_in(now, phase));
+  if (traced)
+    growth.appeared =
+        differences_of(value_or_none(base.alive, base_phase), value_or_none(now.alive, phase));
   growth.causes =
       traced ? causes_of(growth.appeared) : causes_of(base.parts, now.parts, base_phase, phase);
   return growth;

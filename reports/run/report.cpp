@@ -129,22 +129,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What has a row of its own elsewhere (traces, ranks) or is the same in all of them.
-constexpr const char* kLeftOut[] = {"losses",   "ranks",       "plugins",
-                                    "settings", "environment", "emulation"};
+void erase(Json& object, std::initializer_list<const char*> names) {
+  if (!object.is_object()) return;
+  for (const auto* name : names) object.erase(name);
+}
 
+// Without what has a row of its own elsewhere (traces, ranks) or is the same in all of them.
 Json row_of(const records::Run& run, const records::CaseResult& result) {
   Json row{{"run", run.title}};
   row.update(to_json(result));
-  for (const auto* name : kLeftOut) row.erase(name);
-  if (auto& memory = row["memory"]; memory.is_object())
-    for (const auto* name : {"phases", "spaces"}) memory.erase(name);
-  if (auto& throughput = row["throughput"]; throughput.is_object())
-    for (const auto* name : {"step_times_ns", "rounds"}) throughput.erase(name);
-  if (auto& work = row["work"]; work.is_object()) {
-    for (const auto* name : {"phases", "flops_by_precision", "without_formula"}) work.erase(name);
-    if (auto& bound = work["bound"]; bound.is_object()) bound.erase("flops_per_second");
-  }
+  erase(row, {"losses", "ranks", "plugins", "settings", "environment", "emulation"});
+  erase(row["memory"], {"phases", "spaces"});
+  erase(row["throughput"], {"step_times_ns", "rounds"});
+  erase(row["work"], {"phases", "flops_by_precision", "without_formula"});
+  if (row["work"].is_object()) erase(row["work"]["bound"], {"flops_per_second"});
   const auto* verdict = records::verdict_of(result);
   row["figures"] = verdict == nullptr ? Json() : Json(verdict_word(verdict->kind));
   return row;

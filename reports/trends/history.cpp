@@ -151,10 +151,6 @@ Database opened(Database database, int wait_ms) {
   return database;
 }
 
-Database opened_to_write(const std::string& path, int wait_ms) {
-  return opened(Database::open_read_write(path), wait_ms);
-}
-
 }  // namespace
 
 [[noreturn]] void explain(const std::string& path, const DatabaseError& error) {
@@ -202,7 +198,7 @@ Database opened_to_write(const std::string& path, int wait_ms) {
 History History::open_to_write(const std::string& path, int wait_ms) {
   check_file(path, true);
   try {
-    auto database = opened_to_write(path, wait_ms);
+    auto database = opened(Database::open_read_write(path), wait_ms);
     fill(path, database);
     return {path, std::move(database)};
   } catch (const DatabaseError& error) {
@@ -219,7 +215,7 @@ History History::open_to_read(const std::string& path, int wait_ms) {
   }
   // A writer was killed: its journal can only be rolled back by who may write.
   try {
-    has_tables(opened_to_write(path, wait_ms));
+    has_tables(opened(Database::open_read_write(path), wait_ms));
     return read(path, wait_ms);
   } catch (const DatabaseError& error) {
     explain(path, error);

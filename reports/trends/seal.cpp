@@ -78,12 +78,12 @@ bool are_parts_sound(const Database& database, std::int64_t number) {
   return checksum(unpack(row.blob(1), row.integer(2))) == row.integer(3);
 }
 
-}  // namespace
-
 const char* name_of(Sealed what) {
   static constexpr std::array kNames{"its labels", "its record", "its figures", "its parts"};
   return kNames.at(static_cast<std::size_t>(what));
 }
+
+}  // namespace
 
 bool is_point_sound(const Statement& row) {
   if (axes_sum(row.text(kCaseId), row.text(kAxes)) != row.integer(kAxesSum)) return false;

@@ -15,7 +15,6 @@ enum class Sealed {
   kFigures,  // its cases, with the series that they are points of
   kParts,    // what was alive at its peaks; may be shared with other runs
 };
-const char* name_of(Sealed what);
 
 // Columns in the checksum of a case's point, in `cases` and `series` (before its `sum`), then the
 // axes of its series. The list never changes, because files store the sums. A new axis is in the
