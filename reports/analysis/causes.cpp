@@ -159,7 +159,7 @@ std::string pattern_of(const Alike& one) {
   return one.op.empty() ? one.name : one.op;
 }
 
-// The larger difference is grown or shrunk.
+// Of a difference, grown or shrunk: what it is sorted by.
 std::pair<std::int64_t, std::int64_t> magnitude(std::int64_t blocks, std::int64_t requested) {
   return {std::abs(blocks), std::abs(requested)};
 }

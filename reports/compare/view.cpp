@@ -232,8 +232,7 @@ CaseView case_view(const CaseComparison& one, std::size_t index) {
   if (one.verdict && one.verdict->direction != Direction::kSame)
     view.reliance = printable(verdict_text(*one.verdict));
   view.figures = list_of(one.measures, figure_view);
-  for (const FigureView& figure : view.figures)
-    view.has_changed_figures = view.has_changed_figures || figure.changed;
+  view.has_changed_figures = std::ranges::any_of(view.figures, &FigureView::changed);
   view.categories = list_of(one.categories, category_view);
   view.growth = growth_views(one);
   view.lines = list_of(one.lines, line_view, on_page::kLinesShown);

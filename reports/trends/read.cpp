@@ -88,7 +88,7 @@ struct Clauses {
 
   void add(const std::string& clause, const std::string& value) {
     if (value.empty()) return;
-    text += (text.empty() ? " WHERE " : " AND ") + clause;
+    add(clause);
     values.push_back(value);
   }
   void add(const std::string& clause) { text += (text.empty() ? " WHERE " : " AND ") + clause; }
