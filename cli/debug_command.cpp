@@ -126,7 +126,7 @@ launch::WorkerOrder order_of_plan(World& world, const DebugArguments& arguments)
     throw ConfigError(fmt::format("{} is not run: {}: {}", found.spec.id, to_string(*found.decided),
                                   found.reason));
   const launch::CaseOrder order{&found, &plan.request, job_folder(arguments.out), {}};
-  return launch::make_order(order, records::JobMode::kMemory).workers.front();
+  return launch::make_order(order, records::JobMode::kMemory);
 }
 
 int debug(World& world, const DebugArguments& arguments) {

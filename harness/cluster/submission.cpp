@@ -113,8 +113,7 @@ std::string script_text(const SlurmOptions& options, const ScriptPlace& place) {
   text += "#SBATCH --open-mode=append\n#SBATCH --requeue\n";
   if (has_warning(options)) say("--signal", fmt::format("B:USR2@{}", kWarning_s));
   text += cases_text(place.cases);
-  // One process a task, which starts the ranks of its cases. Ranks on several machines would begin
-  // here, with srun.
+  // One process a task, which starts the workers of its cases.
   text += fmt::format("exec {}{} work {} --task \"$SLURM_ARRAY_TASK_ID\" --jobs {}{}\n",
                       options.prefix.empty() ? "" : options.prefix + " ", quoted(place.program),
                       quoted(place.submission), options.cpus_per_task,

@@ -151,11 +151,9 @@ std::string start_error(const SupervisorReport& report, const std::string& progr
 
 ProcessEnd end_of(const SupervisorReport& report, const ProcessSpec& spec) {
   ProcessEnd end;
-  end.ended = Clock::now();
   end.start_error = start_error(report, spec.arguments[0]);
   end.stopped = report.stopped;
   end.wall_ns = report.wall_ns;
-  if (report.ended_ns > 0) end.ended = Clock::time_point(std::chrono::nanoseconds(report.ended_ns));
   end.peak_rss_bytes = report.peak_rss_bytes;
   end.cpu_ns = report.cpu_ns;
   end.left_running = report.left_running;
@@ -206,7 +204,6 @@ ProcessEnd run_process(const ProcessSpec& spec,
                        const std::function<void(const std::string&)>& on_line,
                        const std::function<bool()>& cancelled, ForkServer* server) {
   ProcessEnd end;
-  end.ended = Clock::now();
   Fd log(open_log(spec.log_path));
   if (log.get() < 0) {
     end.start_error = fmt::format("{}: cannot write: {}", spec.log_path, host_error_text(errno));
@@ -248,7 +245,6 @@ ProcessEnd run_process(const ProcessSpec& spec,
     end = end_of(*found, spec);
   } else {  // something killed it, and the program died with it
     end.signal = SIGKILL;
-    end.ended = Clock::now();
     end.wall_ns = (Clock::now() - started_at) / std::chrono::nanoseconds(1);
   }
   end.server_problem = supervisor.server_problem;

@@ -89,7 +89,6 @@ struct ProcessEnd {
   std::int64_t peak_rss_bytes = 0;  // of the program itself
   std::int64_t cpu_ns = 0;          // user and system, of all that it started too
   std::int64_t wall_ns = 0;
-  std::chrono::steady_clock::time_point ended;
   std::string last_words;      // the end of what it printed, whatever became of the log
   std::string log_error;       // why the log is incomplete; empty: it is complete, within
                                // worker_output.h's limits

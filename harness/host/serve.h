@@ -22,7 +22,7 @@ inline constexpr int kServerDescriptor = 3;
 // With which a program that cannot serve answers `--serve`, as it does other unknown arguments.
 inline constexpr int kServesNot = 2;
 // Says that the server is ready. Another: of another version.
-inline constexpr std::string_view kHello = "peakbench fork server 2";
+inline constexpr std::string_view kHello = "peakbench fork server 3";
 
 struct Request {
   ProcessSpec spec;  // without its program: what follows it, what is added to the server's own

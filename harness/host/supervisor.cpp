@@ -182,7 +182,6 @@ class Supervisor {
     wait_for_end(pid, watch);
     report_.stopped = watch.stopped();
     report_.wall_ns = watch.wall_ns();
-    report_.ended_ns = Clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
     bury(pid, watch);
     return report_;
   }

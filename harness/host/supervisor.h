@@ -29,7 +29,6 @@ struct SupervisorReport {
   Stop stopped = Stop::kNone;
   std::int32_t wait_status = 0;
   std::int64_t peak_rss_bytes = 0, cpu_ns = 0, wall_ns = 0;
-  std::int64_t ended_ns = 0;  // by the machine's steady clock; 0: it was not started
   std::int32_t log_errno = 0;
   std::int32_t left_running = 0;
 };

@@ -12,7 +12,7 @@
 #include "launch/plugin_builds.h"
 #include "launch/rounds.h"
 #include "launch/run_folder.h"
-#include "launch/run_group.h"
+#include "launch/run_worker.h"
 #include "records/device.h"
 #include "records/run_files.h"
 
@@ -28,15 +28,15 @@ using records::Status;
 constexpr const char* kNotTimedYet = "interrupted before the throughput was measured";
 
 // Below the run's folder.
-std::string path_of(CaseFile file, const records::CaseSpec& spec, std::size_t rank) {
-  return records::case_folder(spec.slug) + "/" + name_of(file, rank);
+std::string path_of(CaseFile file, const records::CaseSpec& spec) {
+  return records::case_folder(spec.slug) + "/" + name_of(file);
 }
 
-// Of one rank: where its files are, and what it is to do.
-WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& how, std::size_t rank,
+// Where its files are, and what it is to do.
+WorkerOrder make_worker(const CaseOrder& order, JobMode mode, const Emulated& how,
                         std::int64_t budget_bytes) {
   const auto path = [&](CaseFile file) -> std::string {
-    return fs::absolute(order.run_directory) / path_of(file, order.planned->spec, rank);
+    return fs::absolute(order.run_directory) / path_of(file, order.planned->spec);
   };
   const bool is_memory = mode == JobMode::kMemory;
   const auto& planned = *order.planned;
@@ -86,12 +86,10 @@ void make_case_folder(const std::string& run_directory, const std::string& slug)
 }
 
 // What an earlier attempt left must not be taken for this one's.
-void remove_leftovers(const GroupOrder& order) {
-  for (const auto& worker : order.workers) {
-    files::remove_file(worker.log_path);
-    files::remove_file(worker.job.trace_path);
-    files::remove_file(records::snapshot_beside(worker.job.trace_path));
-  }
+void remove_leftovers(const WorkerOrder& worker) {
+  files::remove_file(worker.log_path);
+  files::remove_file(worker.job.trace_path);
+  files::remove_file(records::snapshot_beside(worker.job.trace_path));
 }
 
 // Of a program: an earlier attempt may have had more processes. `traces`: these, too, beside what
@@ -123,26 +121,22 @@ records::Equivalence equivalence(const CaseOrder& order,
   return result;
 }
 
-std::vector<records::Rank> ranks_of(const CaseOrder& order, const GroupReport& report) {
-  std::vector<records::Rank> ranks;
-  for (const auto& worker : report.ranks) {
-    const auto number = ranks.size();
-    auto& rank = ranks.emplace_back();
-    rank.rank = static_cast<std::int64_t>(number);
-    rank.memory = worker.result.memory;
-    if (rank.memory) rank.memory->worker_peak_rss_bytes = worker.peak_rss_bytes;
-    const auto trace = path_of(CaseFile::kTrace, order.planned->spec, number);
-    if (files::is_there((fs::path(order.run_directory) / trace).string())) rank.trace = trace;
-  }
-  return ranks;
+// A worker is one process. Those of a program are in its result.
+records::Rank only_rank(const CaseOrder& order, const WorkerReport& report) {
+  records::Rank rank;
+  rank.memory = report.result.memory;
+  if (rank.memory) rank.memory->worker_peak_rss_bytes = report.peak_rss_bytes;
+  const auto trace = path_of(CaseFile::kTrace, order.planned->spec);
+  if (files::is_there((fs::path(order.run_directory) / trace).string())) rank.trace = trace;
+  return rank;
 }
 
-void take_memory(const CaseOrder& order, const GroupReport& report,
-                 const records::WorkerResult& found, CaseResult& result) {
+void take_memory(const CaseOrder& order, const WorkerReport& report, CaseResult& result) {
+  const auto& found = report.result;
   static_cast<records::WorkerResult&>(result) = found;
   result.throughput.reset();
   result.equivalence.reset();
-  if (!order.planned->program) result.ranks = ranks_of(order, report);
+  if (!order.planned->program) result.ranks = {only_rank(order, report)};
   result.memory = headline_rank(result).memory;
   if (order.planned->program) result.settings.update(settings_of(*order.planned->program));
   const auto& spec = result.spec;
@@ -166,26 +160,25 @@ void take_host_failure(const std::string& reason, CaseResult& result) {
 
 enum class Traces { kKept, kNone };
 
-// The memory workers. nullopt: interrupted.
+// The memory worker. nullopt: interrupted.
 std::optional<CaseResult> run_once(const CaseOrder& order, Runner& runner, const Listener& listener,
                                    Traces traces) {
   CaseResult result;
   result.spec = order.planned->spec;
   result.added_for = order.planned->added_for;
-  const auto prepare = [&](GroupOrder& group) {
-    remove_leftovers(group);
+  const auto prepare = [&](WorkerOrder& worker) {
+    remove_leftovers(worker);
     tidy(order, true);
-    if (traces == Traces::kKept || order.planned->program) return;
-    for (auto& worker : group.workers) worker.job.trace_path.clear();
+    if (traces == Traces::kNone && !order.planned->program) worker.job.trace_path.clear();
   };
   const auto report = run_memory(order, runner, listener, prepare);
   tidy(order, false);
-  if (is_interrupted(report)) return std::nullopt;
+  if (report.interrupted) return std::nullopt;
   result.wall_ns = report.wall_ns;
-  if (const auto found = group_outcome(report.ranks); found.status == Status::kHostFailure)
-    take_host_failure(found.reason, result);
+  if (report.result.status == Status::kHostFailure)
+    take_host_failure(report.result.reason, result);
   else
-    take_memory(order, report, found, result);
+    take_memory(order, report, result);
   return result;
 }
 
@@ -196,14 +189,12 @@ bool find_needed_bytes(const CaseOrder& order, Runner& runner, const Listener& l
     return true;
   const auto device = records::device_from(order.planned->spec.device);
   if (device.kind != records::DeviceKind::kEmulated) return true;
-  const auto keep_trace_of_failure = [](GroupOrder& group) {
-    for (auto& worker : group.workers) worker.job.trace_path.clear();
-  };
+  const auto keep_trace_of_failure = [](WorkerOrder& worker) { worker.job.trace_path.clear(); };
   const auto report =
       run_memory(order, runner, listener, keep_trace_of_failure, {.limited = false});
-  if (is_interrupted(report)) return false;
+  if (report.interrupted) return false;
   result.wall_ns += report.wall_ns;
-  const auto found = group_outcome(report.ranks);
+  const auto& found = report.result;
   if (found.status == Status::kHostFailure)
     take_host_failure("while the memory was looked for that the case would need: " + found.reason,
                       result);
@@ -243,20 +234,19 @@ std::string why_not_timed(const CaseResult& result, const planning::Request& req
 
 }  // namespace
 
-GroupOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how) {
+WorkerOrder make_order(const CaseOrder& order, JobMode mode, const Emulated& how) {
   const auto& spec = order.planned->spec;
   make_case_folder(order.run_directory, spec.slug);
   const auto memory = host_memory();
   const auto budget = memory_budget(order.request->memory_limit_bytes, memory);
-  GroupOrder group;
-  group.workers = {make_worker(order, mode, how, 0, budget)};
+  auto worker = make_worker(order, mode, how, budget);
   const auto& program = order.planned->program;
-  group.forked = mode == JobMode::kMemory && !program &&
-                 records::device_from(spec.device).kind == records::DeviceKind::kEmulated;
-  group.timeout = std::chrono::seconds(
+  worker.forked = mode == JobMode::kMemory && !program &&
+                  records::device_from(spec.device).kind == records::DeviceKind::kEmulated;
+  worker.timeout = std::chrono::seconds(
       program && program->timeout_s > 0 ? program->timeout_s : order.request->timeout_s);
-  group.rss_limit_bytes = resident_limit(budget, memory);
-  return group;
+  worker.rss_limit_bytes = resident_limit(budget, memory);
+  return worker;
 }
 
 std::optional<CaseResult> measure_memory(const CaseOrder& order, Runner& runner,
@@ -284,10 +274,10 @@ bool is_to_be_timed(const CaseResult& result, const planning::Request& request) 
 
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
                        CaseResult& result) {
-  const auto report = run_group(order, JobMode::kThroughput, runner, listener);
-  if (is_interrupted(report)) return RoundEnd::kInterrupted;
+  const auto report = run_worker(order, JobMode::kThroughput, runner, listener);
+  if (report.interrupted) return RoundEnd::kInterrupted;
   result.wall_ns += report.wall_ns;
-  const auto found = group_outcome(report.ranks);
+  const auto& found = report.result;
   if (const auto why = replaced_since(result.plugins, *order.planned); !why.empty()) {
     result.throughput.reset();
     result.throughput_reason = why;

@@ -1,5 +1,5 @@
-// The worker groups of one planned case (runner.h): one for memory, then one for each round of
-// timing. When each runs is decided in session.cpp.
+// The workers of one planned case (runner.h): one for memory, then one for each round of timing.
+// When each runs is decided in session.cpp.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,8 @@ struct CaseOrder {
   ReferenceCheckpoint checkpoint;
 };
 
-// The group's jobs, logs and limits; makes the case's folder. Memory: as it is now.
-GroupOrder make_order(const CaseOrder& order, records::JobMode mode, const Emulated& how = {});
+// The worker's job, log and limits; makes the case's folder. Memory: as it is now.
+WorkerOrder make_order(const CaseOrder& order, records::JobMode mode, const Emulated& how = {});
 
 // Results of the memory workers. If a case did not fit its emulated card, they contain the memory
 // that it would have needed. Nullopt: interrupted before all was measured. A case that is still to
@@ -59,7 +59,7 @@ struct RoundAt {
   std::int64_t round = 0, place = 0;
 };
 
-// One group of throughput workers: adds its round to `result`.
+// One throughput worker: adds its round to `result`.
 RoundEnd measure_round(const CaseOrder& order, RoundAt at, Runner& runner, const Listener& listener,
                        records::CaseResult& result);
 

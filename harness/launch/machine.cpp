@@ -1,18 +1,23 @@
 #include "launch/machine.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "base/errors.h"
 #include "base/file.h"
 #include "launch/version.h"
 
@@ -127,6 +132,23 @@ std::int64_t free_disk_bytes(const std::string& folder) {
   struct statvfs stat {};
   if (statvfs(folder.c_str(), &stat) != 0) return -1;
   return static_cast<std::int64_t>(stat.f_bavail) * static_cast<std::int64_t>(stat.f_frsize);
+}
+
+int free_port() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* name = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool found =
+      file >= 0 && bind(file, name, size) == 0 && getsockname(file, name, &size) == 0;
+  const int problem = errno;
+  if (file >= 0) close(file);
+  if (!found)
+    throw HostError(
+        fmt::format("no port for the processes to meet at: {}", host_error_text(problem)));
+  return ntohs(address.sin_port);
 }
 
 nlohmann::json host_environment(const planning::Worker& worker) {

@@ -34,6 +34,9 @@ std::int64_t resident_limit(std::int64_t budget_bytes, const HostMemory& memory)
 // Free bytes on the file system of a folder; -1 if unknown.
 std::int64_t free_disk_bytes(const std::string& folder);
 
+// A port of this machine that is free at the moment, for processes to meet at. Throws HostError.
+int free_port();
+
 // `environment` of run.json, as far as it is known without torch: os, kernel, cpu, logical_cores,
 // cpu_governor (if the system has one), memory_bytes, peakbench (version) and commit. Also
 // libtorch, libtorch_git_version and libtorch_cuda: those that `worker` loads, absent if its stamp

@@ -6,21 +6,18 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <iterator>
 #include <set>
-#include <system_error>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/errors.h"
 #include "launch/interrupt.h"
 #include "launch/machine.h"
 #include "launch/outcome.h"
-#include "launch/worker_environment.h"
 #include "launch/worker_process.h"
 
 namespace peakbench::launch {
@@ -63,121 +60,15 @@ bool servers_are_off() {
   return value != nullptr && std::string_view(value) == "off";
 }
 
-// What ends all processes of a group: whichever comes first of a Ctrl-C and a failure.
-class GroupEnd {
- public:
-  bool has_come() {
-    if (interrupted()) come(CutShort::kByCtrlC);
-    return by_ != CutShort::kNo;
-  }
-  void fail() { come(CutShort::kWithGroup); }
-  CutShort by() const { return by_; }
-
- private:
-  void come(CutShort by) {
-    auto none = CutShort::kNo;
-    by_.compare_exchange_strong(none, by);
-  }
-
-  std::atomic<CutShort> by_{CutShort::kNo};
-};
-
-WorkerReport report_of(const Evidence& evidence, GroupEnd& group) {
+WorkerReport report_of(const Evidence& evidence) {
+  const auto& end = evidence.end;
   WorkerReport report;
   report.result = outcome(evidence);
-  report.peak_rss_bytes = evidence.end.peak_rss_bytes;
-  report.ended = evidence.end.ended;
-  if (evidence.end.stopped == process::Stop::kInterrupt)
-    report.cut_short = group.by();
-  else if (asked_to_end_with_us(evidence.end))
-    report.cut_short = CutShort::kByCtrlC;
-  else if (report.result.status != records::Status::kOk)
-    group.fail();
+  report.interrupted = end.stopped == process::Stop::kInterrupt || asked_to_end_with_us(end);
+  report.peak_rss_bytes = end.peak_rss_bytes;
+  report.wall_ns = end.wall_ns;
   return report;
 }
-
-struct GroupMember {
-  const WorkerOrder& order;
-  process::ProcessSpec spec;
-  process::ForkServer* server;  // null: started afresh
-};
-
-// Runs its members beside each other: rank 0 on the thread that called, each other on its own.
-class RunningGroup {
- public:
-  RunningGroup(const std::vector<GroupMember>& members, const Listener& listener)
-      : members_(members), listener_(listener), ends_(members.size()), thrown_(members.size()) {
-    report_.ranks.resize(members.size());
-  }
-
-  GroupReport run() {
-    const LoadWatch load;
-    run_all();
-    for (const auto& error : thrown_)
-      if (error) std::rethrow_exception(error);
-    std::int64_t cpu_ns = 0;
-    for (const auto& end : ends_) {
-      warn_of(end, listener_);
-      cpu_ns += end.cpu_ns;
-      report_.wall_ns = std::max(report_.wall_ns, end.wall_ns);
-    }
-    report_.other_busy_cores = load.other_busy_cores(cpu_ns, report_.wall_ns);
-    return std::move(report_);
-  }
-
- private:
-  void run_all() {
-    std::vector<std::jthread> others;
-    try {
-      for (std::size_t rank = 1; rank < members_.size(); ++rank) {
-        ++others_at_work_;
-        others.emplace_back([this, rank] {
-          leave_signals_to_others();
-          guarded(rank, [&] { run_one(rank, Listener{}); });
-          --others_at_work_;
-        });
-      }
-    } catch (const std::system_error& error) {
-      end_.fail();
-      throw HostError(
-          fmt::format("cannot start a thread: {}", host_error_text(error.code().value())));
-    }
-    guarded(0, [this] {
-      run_one(0, listener_);
-      for (; others_at_work_ > 0; std::this_thread::sleep_for(std::chrono::milliseconds(10)))
-        listener_.tick();
-    });
-  }
-
-  void run_one(std::size_t rank, const Listener& listener) {
-    const auto& member = members_[rank];
-    const auto evidence =
-        run_worker_process(member.order, member.spec, member.server, listener.progress, [&] {
-          listener.tick();
-          return end_.has_come();
-        });
-    ends_[rank] = evidence.end;
-    report_.ranks[rank] = report_of(evidence, end_);
-  }
-
-  void guarded(std::size_t rank, const std::function<void()>& what) {
-    try {
-      what();
-    } catch (...) {
-      thrown_[rank] = std::current_exception();
-      end_.fail();
-    }
-  }
-
-  const std::vector<GroupMember>& members_;
-  const Listener& listener_;
-  GroupEnd end_;
-  std::atomic<int> others_at_work_{0};
-  // By rank, each written by its own thread.
-  std::vector<process::ProcessEnd> ends_;
-  std::vector<std::exception_ptr> thrown_;
-  GroupReport report_;
-};
 
 }  // namespace
 
@@ -197,24 +88,25 @@ ProcessRunner::ProcessRunner(const planning::Plan& plan, std::string peakbench_p
                       worker, std::strerror(errno)));
 }
 
-GroupReport ProcessRunner::run(const GroupOrder& order, const Listener& listener) {
-  const auto ranks = order.workers.size();
-  const int port = ranks > 1 ? free_port() : 0;
-  std::vector<GroupMember> members;
-  for (const auto& worker : order.workers) {
-    write_job(worker);
-    process::ProcessSpec spec;
-    spec.arguments = {worker.program, worker.job_path};
-    if (worker.job.program) spec.arguments = {peakbench_path_, kProgramWorker, worker.job_path};
-    spec.environment = worker.environment;
-    std::ranges::move(rank_environment(members.size(), ranks, port),
-                      std::back_inserter(spec.environment));
-    spec.log_path = worker.log_path;
-    spec.timeout = order.timeout;
-    spec.rss_limit_bytes = order.rss_limit_bytes / static_cast<std::int64_t>(ranks);
-    members.push_back({worker, std::move(spec), order.forked ? server_for(worker) : nullptr});
-  }
-  return RunningGroup(members, listener).run();
+WorkerReport ProcessRunner::run(const WorkerOrder& order, const Listener& listener) {
+  write_job(order);
+  process::ProcessSpec spec;
+  spec.arguments = {order.program, order.job_path};
+  if (order.job.program) spec.arguments = {peakbench_path_, kProgramWorker, order.job_path};
+  spec.environment = order.environment;
+  spec.log_path = order.log_path;
+  spec.timeout = order.timeout;
+  spec.rss_limit_bytes = order.rss_limit_bytes;
+  auto* const server = order.forked ? server_for(order) : nullptr;
+  const LoadWatch load;
+  const auto evidence = run_worker_process(order, spec, server, listener.progress, [&] {
+    listener.tick();
+    return interrupted();
+  });
+  auto report = report_of(evidence);
+  warn_of(evidence.end, listener);
+  report.other_busy_cores = load.other_busy_cores(evidence.end.cpu_ns, report.wall_ns);
+  return report;
 }
 
 // Null: workers are started afresh.

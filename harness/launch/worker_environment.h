@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "emulator/host/installation.h"
@@ -17,16 +16,6 @@ emulator::Installation installation_for(const planning::Worker& worker);
 
 // Why no case runs on a device with it, though the device may be there; empty where one can.
 std::string why_not_with(const planning::Worker& worker, const records::Device& device);
-
-// The variables by which a process learns that it is one of several.
-
-// What PyTorch's launcher sets for processes on one machine (_start_workers in
-// torch/distributed/elastic/agent/server/local_elastic_agent.py), for `env://` to find; nothing for
-// one that is alone. `port`: where they meet.
-process::Environment rank_environment(std::size_t rank, std::size_t ranks, int port);
-
-// A port of this machine that is free at the moment. Throws HostError.
-int free_port();
 
 // What the environment of a worker must hold for its device, decided before the process starts.
 

@@ -12,7 +12,7 @@
 
 namespace peakbench::launch {
 
-// One process of a group, from its job to everything that is known of its end.
+// A worker's process, from its job to everything that is known of its end.
 
 // Writes the job for the worker to read, in place of what an earlier one left. Throws HostError.
 void write_job(const WorkerOrder& order);

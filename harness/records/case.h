@@ -180,7 +180,7 @@ struct OutOfMemory {
   std::string needed_note = {};  // of a program: why they are unknown after it was run again
 };
 
-// One process of the worker group that ran the case (launch/runner.h).
+// One process that ran the case: its worker, or one of a program's.
 struct Rank {
   std::int64_t rank = 0;
   std::optional<Memory> memory;
@@ -235,7 +235,7 @@ struct CaseResult : WorkerResult {
 // How far the case's figures can be relied on; nullptr if unknown (Emulation::verdict).
 const Verdict* verdict_of(const CaseResult& result);
 
-// The ranks of a case's worker group, and whose figures are the case's.
+// The ranks of a case, and whose figures are the case's.
 
 // The one with the highest peak of allocated memory, of equals the first. Where none has figures:
 // the first with a trace, else the first. Its place in the list; 0 of none.

@@ -60,31 +60,15 @@ inline records::Throughput throughput_of(std::vector<std::int64_t> times) {
   return throughput;
 }
 
-// Of a group of one.
-inline launch::GroupReport alone(launch::WorkerReport report) {
-  launch::GroupReport group;
-  group.ranks.push_back(std::move(report));
-  return group;
-}
-
-inline launch::CutShort by_ctrl_c(bool is_so = true) {
-  return is_so ? launch::CutShort::kByCtrlC : launch::CutShort::kNo;
-}
-
-// Answers at once, for each process of a group: ok with figures, unless `answer` says otherwise.
-// Remembers every order.
+// Answers at once: ok with figures, unless `answer` says otherwise. Remembers every order.
 class FakeRunner : public launch::Runner {
  public:
-  launch::GroupReport run(const launch::GroupOrder& order,
-                          const launch::Listener& listener) override {
-    groups.push_back(order);
+  launch::WorkerReport run(const launch::WorkerOrder& order,
+                           const launch::Listener& listener) override {
     listener.progress({.phase = "forward", .step = 0, .steps = 3});
     listener.tick();
-    launch::GroupReport report;
-    for (const auto& worker : order.workers) {
-      orders.push_back(worker);
-      report.ranks.push_back(answer ? answer(worker) : good(worker));
-    }
+    orders.push_back(order);
+    auto report = answer ? answer(order) : good(order);
     report.wall_ns = 1'000'000;
     report.other_busy_cores = 0.25;
     return report;
@@ -100,8 +84,7 @@ class FakeRunner : public launch::Runner {
     return report;
   }
 
-  std::vector<launch::GroupOrder> groups;
-  std::vector<launch::WorkerOrder> orders;  // of all groups
+  std::vector<launch::WorkerOrder> orders;
   std::function<launch::WorkerReport(const launch::WorkerOrder&)> answer;
 };
 

@@ -337,8 +337,8 @@ class ProgramTest : public ::testing::Test {
   class Lent : public launch::Runner {
    public:
     explicit Lent(launch::Runner& own) : own_(own) {}
-    launch::GroupReport run(const launch::GroupOrder& order,
-                            const launch::Listener& listener) override {
+    launch::WorkerReport run(const launch::WorkerOrder& order,
+                             const launch::Listener& listener) override {
       return own_.run(order, listener);
     }
 
@@ -399,7 +399,7 @@ TEST_F(ProgramTest, EveryCaseConflictingIsTwoAndStartsNothing) {
 TEST_F(ProgramTest, InterruptedIsOneHundredAndThirtyWithAReport) {
   runner.answer = [](const launch::WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.cut_short = by_ctrl_c(order.job.case_id.find("slim") != std::string::npos);
+    report.interrupted = order.job.case_id.find("slim") != std::string::npos;
     return report;
   };
   EXPECT_EQ(run_stack({"baseline", "slim"}), kInterrupted);
@@ -483,7 +483,7 @@ TEST_F(ProgramTest, WhatTheWorkerIsTold) {
   EXPECT_EQ(order.job.steps, 4);
   EXPECT_EQ(order.job.threads, 2);
   EXPECT_EQ(order.job.memory_limit_bytes, std::int64_t{1} << 30);
-  EXPECT_EQ(runner.groups[1].timeout, seconds(60));
+  EXPECT_EQ(order.timeout, seconds(60));
   const auto run = records::read_run(scratch / "out");
   EXPECT_EQ(run.cases[0].throughput_reason, "not asked for (--repetitions 0)");
   EXPECT_EQ(out.str() + err.str(), "");

@@ -125,8 +125,8 @@ class FakeScheduler : public Scheduler {
  private:
   struct Borrowed : launch::Runner {
     explicit Borrowed(FakeRunner& own) : runner(own) {}
-    launch::GroupReport run(const launch::GroupOrder& order,
-                            const launch::Listener& listener) override {
+    launch::WorkerReport run(const launch::WorkerOrder& order,
+                             const launch::Listener& listener) override {
       return runner.run(order, listener);
     }
     FakeRunner& runner;

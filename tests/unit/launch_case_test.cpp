@@ -46,6 +46,27 @@ TEST(OutOfMemory, OnAnEmulatedCardSaysWhatIsNeeded) {
   EXPECT_EQ(needed_bytes(std::nullopt), 3000);
 }
 
+// With its trace, if it wrote one.
+TEST(Ranks, AWorkerIsRank0OfItsCase) {
+  const ScratchFolder scratch;
+  const auto planned = planned_case("m", "baseline");
+  const auto request = plan_of({}).request;
+  FakeRunner runner;
+  const auto trace_of = [&](bool writes) {
+    runner.answer = [writes](const WorkerOrder& order) {
+      if (writes) write_text(order.job.trace_path, "x");
+      return FakeRunner::good(order);
+    };
+    const auto found = measure_memory({&planned, &request, scratch / "run", {}}, runner, {});
+    EXPECT_EQ(found->ranks.size(), 1U);
+    EXPECT_EQ(found->ranks.at(0).rank, 0);
+    EXPECT_EQ(found->ranks.at(0).memory->worker_peak_rss_bytes, 777);
+    return found->ranks.at(0).trace;
+  };
+  EXPECT_EQ(trace_of(true), "cases/m-baseline/trace.sqlite");
+  EXPECT_EQ(trace_of(false), "") << "that of an earlier attempt is removed";
+}
+
 // What a kind has not is not asked of its cases.
 TEST(Program, HasNoPromiseAndNoTimes) {
   const ScratchFolder scratch;
@@ -93,11 +114,11 @@ TEST(Program, IsOneOrderForAWorkerOfItsOwn) {
     return report;
   };
   const auto found = measure_memory({&planned, &request, scratch / "run", {}}, runner, {});
-  ASSERT_EQ(runner.groups.size(), 1U);
+  ASSERT_EQ(runner.orders.size(), 1U);
   EXPECT_EQ(runner.orders[0].job.program->arguments, planned.program->arguments);
   EXPECT_TRUE(runner.orders[0].environment.empty());
-  EXPECT_FALSE(runner.groups[0].forked);
-  EXPECT_EQ(runner.groups[0].timeout, std::chrono::seconds(7));
+  EXPECT_FALSE(runner.orders[0].forked);
+  EXPECT_EQ(runner.orders[0].timeout, std::chrono::seconds(7));
   EXPECT_EQ(found->memory->peak_allocated_bytes, 30) << "the largest process's";
   EXPECT_EQ(found->ranks.size(), 2U);
   EXPECT_FALSE(found->out_of_memory->needed_bytes);

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -250,6 +252,24 @@ TEST_P(ContainedTest, AWorkerThatDeletesItsFolder) {
   const auto report = run("delete_folder");
   EXPECT_EQ(report.result.status, Status::kCrashed);
   EXPECT_TRUE(contains(report.result.reason, "without a result"));
+}
+
+TEST_P(ContainedTest, AListenerThatThrowsLeavesNothingRunning) {
+  const auto left_running = [&] {  // processes that have this test's job as an argument
+    int count = 0;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+      const std::string words(std::istreambuf_iterator<char>(file), {});
+      if (words.find(scratch.path()) != std::string::npos) ++count;
+    }
+    return count;
+  };
+  Listener listener;
+  listener.progress = [](const records::Progress&) { throw std::runtime_error("no more"); };
+  ProcessRunner runner;
+  EXPECT_THROW(runner.run(worker("hang"), listener), std::runtime_error);
+  for (int i = 0; i < 200 && left_running() > 0; ++i) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(left_running(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Way, ContainedTest, ::testing::Values(Way::kFresh, Way::kForked), name_of);

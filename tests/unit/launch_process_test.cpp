@@ -123,6 +123,13 @@ TEST_P(WorkerTest, WhatAWorkerLeavesBehindIsEnded) {
   EXPECT_FALSE(running());
 }
 
+TEST_P(WorkerTest, OneThatCannotBeStartedIsAFailureOfTheMachine) {
+  fs::create_directories(log_path);
+  const auto report = run("ok");
+  EXPECT_EQ(report.result.status, Status::kHostFailure);
+  EXPECT_TRUE(contains(report.result.reason, "worker.log: cannot write"));
+}
+
 TEST_P(WorkerTest, CtrlCStopsTheWorker) {
   const InterruptScope scope;
   EXPECT_FALSE(interrupted());

@@ -238,7 +238,7 @@ TEST_F(SessionTest, InterruptedInARoundOnlyTheMissingRoundsAreRunAgain) {
   plan.request.repetitions = 3;
   runner.answer = [&](const WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.cut_short = by_ctrl_c(runner.orders.size() == 6);  // in round 2, the reference's turn
+    report.interrupted = runner.orders.size() == 6;  // in round 2, the reference's turn
     return report;
   };
   auto run = this->run(plan);
@@ -501,7 +501,7 @@ TEST_F(SessionTest, InterruptedInTheMemoryWorkerTheCaseStaysPending) {
   const auto plan = plan_of({planned_case("m", "baseline"), planned_case("m", "x")});
   runner.answer = [](const WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.cut_short = by_ctrl_c(order.job.case_id.find("/x/") != std::string::npos);
+    report.interrupted = order.job.case_id.find("/x/") != std::string::npos;
     return report;
   };
   auto run = this->run(plan);
@@ -524,7 +524,7 @@ TEST_F(SessionTest, InterruptedInTheThroughputWorkerTheMemoryIsKept) {
   const auto plan = plan_of({planned_case("m", "baseline")});
   runner.answer = [](const WorkerOrder& order) {
     auto report = FakeRunner::good(order);
-    report.cut_short = by_ctrl_c(order.job.mode == JobMode::kThroughput);
+    report.interrupted = order.job.mode == JobMode::kThroughput;
     return report;
   };
   auto run = this->run(plan);
@@ -549,7 +549,7 @@ TEST_F(SessionTest, InterruptedWhileWhatIsNeededIsFoundTheCaseStaysPending) {
   runner.answer = [&](const WorkerOrder& order) {
     auto report = failure(Status::kOutOfMemory, "too large");
     report.result.out_of_memory.emplace();
-    report.cut_short = by_ctrl_c(order.job.trace_path.empty());  // the second worker
+    report.interrupted = order.job.trace_path.empty();  // the second worker
     return report;
   };
   auto run = this->run(plan);
@@ -633,7 +633,7 @@ TEST_F(SessionTest, PromisesAreCheckedWhenTheReferenceIsThere) {
 
   resume = true;
   WorkerReport stopped;
-  stopped.cut_short = by_ctrl_c();
+  stopped.interrupted = true;
   runner.answer = unless_reference(stopped);
   run = this->run(plan);
   EXPECT_EQ(run.status, "interrupted");
@@ -843,6 +843,8 @@ TEST(Host, TheBudgetIsWhatWasAskedOrWhatIsLeft) {
   EXPECT_GT(own.available_bytes, 0);
   EXPECT_LE(own.available_bytes, own.total_bytes);
 }
+
+TEST(Host, AFreePortNeedsNoPrivileges) { EXPECT_GT(free_port(), 1023); }
 
 TEST(DeviceEnvironment, OnlyEmulatedDevicesNeedOne) {
   EXPECT_TRUE(environment_for(records::device_from("cpu"), {}).empty());

@@ -151,8 +151,7 @@ TEST(WritePace, ALargeRunIsWrittenForATenthOfTheTime) {
 // A runner that several threads may use. The first case takes longest.
 class SlowRunner : public Runner {
  public:
-  GroupReport run(const GroupOrder& group, const Listener& listener) override {
-    const auto& order = group.workers.front();
+  WorkerReport run(const WorkerOrder& order, const Listener& listener) override {
     listener.progress({.phase = "forward", .step = 0, .steps = 3});
     {
       const std::lock_guard lock(mutex);
@@ -168,7 +167,7 @@ class SlowRunner : public Runner {
     --at_work;
     auto report = FakeRunner::good(order);
     if (answer) answer(order, report);
-    return alone(report);
+    return report;
   }
 
   int most_now() {
@@ -274,8 +273,7 @@ TEST_F(TogetherSession, NothingRunsBesideAWorkerOfAnotherDevice) {
 // A job of a real card's: on which, and whether it is timed.
 class CardsRunner : public Runner {
  public:
-  GroupReport run(const GroupOrder& group, const Listener&) override {
-    const auto& order = group.workers.front();
+  WorkerReport run(const WorkerOrder& order, const Listener&) override {
     const bool timed = order.job.mode == records::JobMode::kThroughput;
     {
       const std::lock_guard lock(mutex);
@@ -291,7 +289,7 @@ class CardsRunner : public Runner {
     const std::lock_guard lock(mutex);
     at_work.erase(order.job.device);
     if (timed) timed_at_work = false;
-    return alone(FakeRunner::good(order));
+    return FakeRunner::good(order);
   }
   std::size_t most_now() {
     const std::lock_guard lock(mutex);
@@ -367,7 +365,7 @@ TEST_F(TogetherSession, AnInterruptKeepsWhatEndedAndResumeDoesTheRest) {
     const InterruptScope scope;
     runner.answer = [](const WorkerOrder& order, WorkerReport& report) {
       if (order.job.case_id.starts_with("m6/")) kill(getpid(), SIGINT);
-      report.cut_short = by_ctrl_c(interrupted());
+      report.interrupted = interrupted();
     };
     const auto cut = run(plan, 2, "run");
     EXPECT_EQ(cut.status, "interrupted");

@@ -9,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "launch/run_group.h"
 #include "launch/runner.h"
 #include "records/run_files.h"
 #include "support/scratch.h"
@@ -21,24 +20,10 @@ using testing::ScratchFolder;
 // Both ways of starting a worker hold what it does.
 enum class Way { kFresh, kForked };
 
-// Of a group of one.
-struct AloneReport : WorkerReport {
-  bool interrupted = false;
-  std::int64_t wall_ns = 0;
-};
-
 class WorkerTest : public ::testing::TestWithParam<Way> {
  protected:
-  AloneReport run(const std::string& behaviour) {
-    const auto group = run_group({behaviour});
-    return {group.ranks.at(0), is_interrupted(group), group.wall_ns};
-  }
-
-  // A process for each.
-  GroupReport run_group(const std::vector<std::string>& behaviours) {
-    GroupOrder order;
-    for (const auto& behaviour : behaviours)
-      order.workers.push_back(worker(order.workers.size(), behaviour));
+  WorkerReport run(const std::string& behaviour) {
+    auto order = worker(behaviour);
     order.timeout = timeout;
     order.rss_limit_bytes = rss_limit;
     Listener listener;
@@ -52,7 +37,7 @@ class WorkerTest : public ::testing::TestWithParam<Way> {
     return ProcessRunner().run(order, listener);
   }
 
-  WorkerOrder worker(std::size_t rank, const std::string& behaviour) const {
+  WorkerOrder worker(const std::string& behaviour) const {
     using records::CaseFile;
     WorkerOrder order;
     order.program = GetParam() == Way::kForked ? PEAKBENCH_FORKING_WORKER : PEAKBENCH_FAKE_WORKER;
@@ -62,9 +47,9 @@ class WorkerTest : public ::testing::TestWithParam<Way> {
     order.job.dtype = "fp32";
     order.job.steps = 2;
     order.job.warmup = 0;
-    order.job.result_path = scratch / name_of(CaseFile::kMemoryResult, rank);
-    order.job_path = scratch / name_of(CaseFile::kMemoryJob, rank);
-    order.log_path = rank == 0 ? log_path : scratch / name_of(CaseFile::kLog, rank);
+    order.job.result_path = scratch / name_of(CaseFile::kMemoryResult);
+    order.job_path = scratch / name_of(CaseFile::kMemoryJob);
+    order.log_path = log_path;
     return order;
   }
 
