@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, fields
 
 CARDS = pathlib.Path(__file__).resolve().parent.parent / "emulator/cards"
 SCHEMA = "peakbench.fidelity/1"
-METRICS = ("peak_memory", "peak_allocated", "peak_active", "peak_reserved")
+METRICS = ("peak_memory", "peak_allocated", "peak_active", "peak_reserved", "ncclAllGather", "ncclReduceScatter")
 GRADES = ("same_configuration", "same_law", "other_versions", "computed")  # a computed figure is never counted
 CAUSES = ("versions", "kernels", "workspaces", "data", "timing", "unknown")
-MEASURES = ("training_step", "operator")
+MEASURES = ("training_step", "operator", "collective")
 UNITS = {"bytes": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 CLOSE, NEAR, AGREE = 0.0001, 0.0005, 0.005  # beyond the last one a cause is named
 MOST = 2**53
@@ -416,6 +416,7 @@ Our figure is of the published kind, a maximum of PyTorch's allocator:
 | allocated, reserved | allocated or reserved memory | the same |
 | active | allocated memory, and freed blocks that still wait for another stream | the same for a program, allocated memory for a case |
 | memory | the publisher does not say which kind | allocated memory |
+| ncclAllGather, ncclReduceScatter | no peak: the bytes of all such calls of all ranks | the same |
 
 If a figure of ours is not exact, its [verdict](../how-to/emulate.md#the-verdict) follows it.
 Most of these are a *lower bound*: a workspace that cuDNN chooses is counted as 0.

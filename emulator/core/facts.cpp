@@ -185,6 +185,15 @@ std::string text_of(const LedgerWorkspace& row) {
   return row.function[0] ? row.function : row_of(kWorkspaceRows, row.kind).text;
 }
 
+const char* word_of(NcclCall call) {
+  constexpr std::array kNames{"ncclAllGather", "ncclAllReduce",     "ncclBroadcast",
+                              "ncclReduce",    "ncclReduceScatter", "ncclAlltoAll",
+                              "ncclCommSplit", "ncclSend",          "ncclRecv"};
+  static_assert(kNames.size() == kNcclCalls);
+  const auto at = static_cast<std::size_t>(call);
+  return at < kNames.size() ? kNames[at] : "another call";
+}
+
 std::string list_text_of(const LedgerWorkspace& row) {
   return text_of(row) +
          (row_of(kWorkspaceRows, row.kind).answered ? ": answered with 0 bytes" : "");

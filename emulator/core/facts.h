@@ -82,6 +82,21 @@ std::string text_of(Fact kind, const LedgerFact& row);
 // As a reason or a condition of the verdict.
 std::string sentence_of(Fact kind, const LedgerFact& row);
 
+// A call of NCCL that ranks make together, or of which one sends what another receives.
+enum class NcclCall : std::uint32_t {
+  all_gather,
+  all_reduce,
+  broadcast,
+  reduce,
+  reduce_scatter,
+  all_to_all,
+  split,
+  send,
+  receive,
+};
+inline constexpr int kNcclCalls = 9;
+const char* word_of(NcclCall call);  // "ncclAllGather"
+
 // A workspace whose size the vendor's library chooses, and which counts as none.
 enum class Workspace : std::uint32_t {
   cudnn_engine,

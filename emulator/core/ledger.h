@@ -10,7 +10,7 @@
 
 namespace peakbench::emulator {
 
-inline constexpr std::uint64_t kLedgerMagic = 0x32524744454c4250;  // "PBLEDGR2"
+inline constexpr std::uint64_t kLedgerMagic = 0x33524744454c4250;  // "PBLEDGR3"
 inline constexpr int kLedgerDevices = 64;
 // Each kind of entry has its own rows, so that many of one kind cannot displace those of another.
 inline constexpr int kLedgerReads = 64;
@@ -113,6 +113,14 @@ struct LedgerWorkspace {
 };
 using LedgerWorkspaces = LedgerTable<LedgerWorkspace, kLedgerWorkspaces>;  // beyond: uncounted
 
+// Calls of NCCL by kind, with the bytes of all together as nccl-tests counts them: of an all-gather
+// what it gives, of a reduce-scatter what it takes.
+struct LedgerNcclCalls {
+  std::uint64_t calls;
+  std::uint64_t bytes;
+  std::uint64_t unsized_calls;  // of a communicator whose number of ranks is unknown: in no bytes
+};
+
 // Whether small tensors have values in this process.
 enum class Computing : std::uint32_t {
   no_pytorch,   // it has not asked PyTorch for a card
@@ -167,7 +175,8 @@ struct Ledger {
   // How often PyTorch's allocators asked whether a block is free that work may still use, where the
   // host had not waited for that work: of the card; of page-locked memory.
   std::uint64_t blocks_in_question, pinned_in_question;
-  LedgerFacts facts[kFacts];  // by kind
+  LedgerFacts facts[kFacts];         // by kind
+  LedgerNcclCalls nccl[kNcclCalls];  // by NcclCall
   LedgerWorkspaces workspaces;
 };
 
@@ -195,6 +204,13 @@ void for_each_fact(const Ledger& ledger, Visit&& visit) {
   for (int kind = 0; kind < kFacts; ++kind)
     for_each_row(ledger.facts[kind],
                  [&](const LedgerFact& row) { visit(static_cast<Fact>(kind), row); });
+}
+
+// The same of the calls of NCCL that were made: visit(call, row).
+template <typename Visit>
+void for_each_nccl_call(const Ledger& ledger, Visit&& visit) {
+  for (int call = 0; call < kNcclCalls; ++call)
+    if (ledger.nccl[call].calls) visit(static_cast<NcclCall>(call), ledger.nccl[call]);
 }
 
 // What a process has started on its cards.

@@ -103,6 +103,16 @@ json unmodelled_json(const Ledger& ledger) {
   return rows;
 }
 
+json nccl_calls_json(const Ledger& ledger) {
+  json rows = json::array();
+  for_each_nccl_call(ledger, [&](NcclCall call, const LedgerNcclCalls& row) {
+    rows.push_back({{"call", word_of(call)},
+                    {"calls", row.calls},
+                    {"bytes", known(row.unsized_calls == 0, row.bytes)}});
+  });
+  return rows;
+}
+
 }  // namespace
 
 bool are_counts_known(const Ledger& ledger, const LedgerDevice& device) {
@@ -126,6 +136,7 @@ json to_json(const Ledger& ledger) {
               {"refused", facts_json(ledger, FactList::refused)},
               {"faults", facts_json(ledger, FactList::faults)},
               {"unmodelled", unmodelled_json(ledger)},
+              {"nccl_calls", nccl_calls_json(ledger)},
               {"workspaces", workspaces_json(ledger)}};
 #define COPY(field) all[#field] = ledger.field;
   NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(

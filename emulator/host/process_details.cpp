@@ -97,6 +97,7 @@ class Details {
     ways_round();
     facts("fault", FactList::faults);
     facts("unmodelled", FactList::unmodelled);
+    nccl_calls();
     launches();
     return std::move(out_);
   }
@@ -244,6 +245,26 @@ class Details {
         if (!sentence.empty() && said.insert(sentence).second)
           out_ += fmt::format("    a way round: {}\n", sentence);
       });
+  }
+
+  // Of all processes together.
+  void nccl_calls() {
+    std::map<NcclCall, std::pair<LedgerNcclCalls, std::set<const Ledger*>>> alike;
+    for (const Ledger* ledger : ledgers_)
+      for_each_nccl_call(*ledger, [&](NcclCall call, const LedgerNcclCalls& row) {
+        auto& [sum, processes] = alike[call];
+        sum.calls += row.calls;
+        sum.bytes += row.bytes;
+        sum.unsized_calls += row.unsized_calls;
+        processes.insert(ledger);
+      });
+    for (const auto& [call, found] : alike) {
+      const auto& [sum, processes] = found;
+      out_ += fmt::format(
+          "  {}: {}, {}{}{}\n", word_of(call), times(sum.calls), size_text(sum.bytes),
+          sum.unsized_calls ? fmt::format(" and {} of unknown size", sum.unsized_calls) : "",
+          whose(processes));
+    }
   }
 
   void launches() {

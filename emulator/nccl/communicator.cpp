@@ -99,14 +99,6 @@ void set_last_error(const std::string& text) {
 
 }  // namespace
 
-const char* name_of(Call call) {
-  constexpr const char* kNames[] = {"ncclAllGather", "ncclAllReduce",     "ncclBroadcast",
-                                    "ncclReduce",    "ncclReduceScatter", "ncclAlltoAll",
-                                    "ncclCommSplit", "ncclSend"};
-  const auto at = static_cast<std::size_t>(call);
-  return at < std::size(kNames) ? kNames[at] : "another call";
-}
-
 std::shared_ptr<Communicator> Communicator::create(const std::string& name, int ranks, int rank,
                                                    int device, std::string* problem) {
   auto made = std::make_shared<Communicator>();
@@ -277,15 +269,15 @@ bool Communicator::wait_until(int rank, const std::function<bool()>& ready, cons
 bool Communicator::posted_by(int rank, std::uint64_t sequence, Call expected, std::uint64_t about,
                              Posted& out) {
   if (!wait_until(
-          rank, [&] { return has(rank, false, sequence); }, name_of(expected)))
+          rank, [&] { return has(rank, false, sequence); }, word_of(expected)))
     return false;
   if (!read_posted(rank, &Calls::collectives, sequence, out)) return false;
   if (out.record.call == static_cast<std::uint32_t>(expected) && out.record.bytes == about)
     return true;
   fail(kInvalidUsage, "rank " + std::to_string(rank) + " called " +
-                          name_of(static_cast<Call>(out.record.call)) + " of " +
+                          word_of(static_cast<Call>(out.record.call)) + " of " +
                           std::to_string(out.record.bytes) + " bytes, this one " +
-                          name_of(expected) + " of " + std::to_string(about));
+                          word_of(expected) + " of " + std::to_string(about));
   return false;
 }
 

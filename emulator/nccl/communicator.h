@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/exchange.h"
+#include "core/facts.h"
 #include "nccl/board.h"
 
 namespace peakbench::emulator::nccl {
@@ -23,17 +24,7 @@ constexpr int kInvalidArgument = 4;
 constexpr int kInvalidUsage = 5;
 constexpr int kRemoteError = 6;
 
-enum class Call : std::uint32_t {
-  all_gather,
-  all_reduce,
-  broadcast,
-  reduce,
-  reduce_scatter,
-  all_to_all,
-  split,
-  send,
-};
-const char* name_of(Call call);
+using Call = NcclCall;
 
 // What a rank gave to a call.
 struct Posted {

@@ -1,6 +1,7 @@
 #include "nccl/operations.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/entry.h"
+#include "core/own_ledger.h"
 #include "core/values_hook.h"
 #include "nccl/reduce.h"
 
@@ -36,6 +38,21 @@ bool receives(const Communicator& self, const Collective& what) {
   return what.call != Call::reduce || self.rank() == what.root;
 }
 
+// Whether a rank's part is less than all.
+bool size_needs_ranks(Call call) {
+  return call == Call::all_gather || call == Call::reduce_scatter || call == Call::all_to_all;
+}
+
+void count(Call call, std::uint64_t bytes, bool unsized = false) {
+  LedgerNcclCalls& row = ledger().nccl[static_cast<std::size_t>(call)];
+  add_one(row.calls);
+  if (unsized) {
+    add_one(row.unsized_calls);
+  } else {
+    std::atomic_ref(row.bytes).fetch_add(bytes, std::memory_order_relaxed);
+  }
+}
+
 std::uint64_t given_bytes(const Communicator& self, const Collective& what) {
   const bool parts = what.call == Call::reduce_scatter || what.call == Call::all_to_all;
   return parts ? times_ranks(self, what.bytes) : what.bytes;
@@ -46,7 +63,7 @@ std::uint64_t received_bytes(const Communicator& self, const Collective& what) {
 }
 
 bool fits(const Communicator& self, const Collective& what) {
-  const char* name = name_of(what.call);
+  const char* name = word_of(what.call);
   // A rank alone that knows not how many there are touches its own part.
   const auto rank = static_cast<std::uint64_t>(self.rank());
   const auto* from = static_cast<const char*>(what.from);
@@ -285,6 +302,8 @@ int run(const CommunicatorPtr& self, const Collective& what, std::uint64_t strea
   if (self->error()) return self->error();
   if (what.bytes == 0) return kSuccess;
   if (!fits(*self, what)) return kInvalidArgument;
+  const auto size = std::max(given_bytes(*self, what), received_bytes(*self, what));
+  count(what.call, size, self->ranks_unknown() && size_needs_ranks(what.call));
   wait_for_watchdog();
   mark_work(stream);
   return self->alone() ? run_alone(*self, what) : run_together(self, what, stream);
@@ -294,7 +313,8 @@ int send(const CommunicatorPtr& self, const void* from, std::uint64_t bytes, int
          std::uint64_t stream) {
   if (!self || peer < 0 || peer >= self->ranks()) return kInvalidArgument;
   if (self->error()) return self->error();
-  if (bytes && !is_whole(from, bytes, "ncclSend")) return kInvalidArgument;
+  if (bytes && !is_whole(from, bytes, word_of(Call::send))) return kInvalidArgument;
+  count(Call::send, bytes);
   wait_for_watchdog();
   mark_work(stream);
   if (self->alone()) return kSuccess;
@@ -308,7 +328,8 @@ int receive(const CommunicatorPtr& self, void* to, std::uint64_t bytes, int type
             std::uint64_t stream) {
   if (!self || peer < 0 || peer >= self->ranks()) return kInvalidArgument;
   if (self->error()) return self->error();
-  if (bytes && !is_whole(to, bytes, "ncclRecv")) return kInvalidArgument;
+  if (bytes && !is_whole(to, bytes, word_of(Call::receive))) return kInvalidArgument;
+  count(Call::receive, bytes);
   wait_for_watchdog();
   mark_work(stream);
   if (self->alone()) {

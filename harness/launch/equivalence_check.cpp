@@ -90,8 +90,8 @@ bool is_reference(const planning::PlannedCase& planned) {
 records::Setting reference_setting(const planning::PlannedCase& planned) {
   records::Setting setting = planned.spec;
   setting.strategies = planned.reference;
-  if (planned.reference_batch) {
-    setting.batch_size = *planned.reference_batch;
+  if (planned.spec.global_batch_size) {  // one process with the batches of all ranks
+    setting.batch_size = *planned.spec.global_batch_size;
     setting.ranks.reset();
   }
   return setting;

@@ -251,6 +251,7 @@ class Planner {
     spec.device = device;
     spec.batch_size = one.batch_size;
     spec.ranks = one.ranks;
+    spec.global_batch_size = one.global_batch_size;
     spec.seed = request_.seed;
     spec.id = case_id(spec);
     spec.slug = slug(spec.id);
@@ -258,7 +259,6 @@ class Planner {
     planned.strategies = one.stack;
     planned.promise = one.promise;
     planned.reference = one.reference;
-    if (one.ranks) planned.reference_batch = one.batch_size * (one.shares_batch ? *one.ranks : 1);
     check_processes(program, one, device);
     planned.program = command_of(program, spec, request_.steps);
     add(with, std::move(planned), {});

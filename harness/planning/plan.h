@@ -98,8 +98,6 @@ struct PlannedCase {
   // in a case id, or its own if the case is a reference. The run may lack that case.
   records::Equivalence promise;
   std::vector<records::Selection> reference;
-  // Of a case of several ranks, the samples of its reference, which is one process.
-  std::optional<std::int64_t> reference_batch;
   std::optional<records::ProgramCommand> program;  // of a program's case, which has none of these
   std::shared_ptr<const planning::Worker> worker;  // what runs it; see worker_of()
 };

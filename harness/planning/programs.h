@@ -27,7 +27,7 @@ struct PythonCase {
   std::vector<records::PluginUse> stack;
   std::int64_t batch_size = records::kUnknownBatch;  // that: the model takes none
   std::optional<std::int64_t> ranks;                 // of a stack for several ranks
-  bool shares_batch = false;                         // each rank trains samples of its own
+  std::optional<std::int64_t> global_batch_size;     // of all of them together
   records::Equivalence promise;
   std::vector<records::Selection> reference;  // the stack that it is compared with
 };

@@ -9,6 +9,7 @@
 
 #include "programs/journal_files.h"
 #include "recording/journal.h"
+#include "records/case.h"
 #include "trace/trace.h"
 
 namespace peakbench::programs {
@@ -19,7 +20,8 @@ struct Journal {
   recording::RankSource rank_source = recording::RankSource::kNone;
   recording::Stopped stopped = recording::Stopped::kNot;
   trace::Trace trace;
-  std::int64_t recorded_bytes = 0;  // in its file
+  std::vector<records::NcclCalls> nccl_calls = {};  // of an emulated card
+  std::int64_t recorded_bytes = 0;                  // in its file
   // Events at which the allocator's own figure was not what the events before it add up to.
   std::uint64_t disagreements = 0;
 };

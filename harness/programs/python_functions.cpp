@@ -79,7 +79,6 @@ class Asking {
         planning::PythonCase one;
         one.model = model;
         one.batch_size = batch;
-        one.shares_batch = strategy.get<bool>("shares_batch");
         strategy.each("stack", [&](const Fields& part) { one.stack.push_back(use_of(part)); });
         strategy.each("reference", [&](const Fields& part) {
           one.reference.push_back(records::read_selection(part));
@@ -89,18 +88,21 @@ class Asking {
         one.promise.verdict = "not_checked";
         one.promise.tolerance = strategy.maybe<double>("tolerance");
         one.promise.relative_tolerance = strategy.maybe<double>("relative_tolerance");
-        add(one, strategy.get<bool>("for_ranks"));
+        if (strategy.get<bool>("for_ranks"))
+          add(one, strategy.get<std::vector<std::int64_t>>("batches"));
+        else
+          python.cases.push_back(one);
       });
   }
 
-  // With each number of ranks, if it is for several.
-  void add(planning::PythonCase one, bool for_ranks) {
-    auto& cases = program_.python->cases;
-    if (!for_ranks) cases.push_back(one);
-    for (const auto ranks : program_.python->ranks) {
-      if (!for_ranks) break;
-      one.ranks = ranks;
-      cases.push_back(one);
+  // With each number of ranks, which train so many batches together.
+  void add(planning::PythonCase one, const std::vector<std::int64_t>& batches) {
+    auto& python = *program_.python;
+    if (batches.size() != python.ranks.size()) fail("an answer of another version of peakbench");
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      one.ranks = python.ranks[i];
+      one.global_batch_size = one.batch_size * batches[i];
+      python.cases.push_back(one);
     }
   }
 

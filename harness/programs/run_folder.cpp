@@ -49,6 +49,7 @@ records::Rank write_process(const ProgramProcess& process, const records::CaseSp
                             const fs::path& folder, std::string& problem) {
   records::Rank rank;
   rank.rank = process.rank;
+  rank.nccl_calls = process.nccl_calls;
   rank.trace =
       fmt::format("{}/{}", records::case_folder(spec.slug),
                   name_of(records::CaseFile::kTrace, static_cast<std::size_t>(process.rank)));

@@ -21,6 +21,7 @@ namespace peakbench::programs {
 struct ProgramProcess {
   std::int64_t rank = 0;
   trace::Trace trace;
+  std::vector<records::NcclCalls> nccl_calls = {};
 };
 
 struct ProgramRun {

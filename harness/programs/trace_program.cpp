@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
@@ -33,6 +34,7 @@ struct Ended {
   std::optional<records::Emulation> emulation;
   bool is_refused_by_host = false;  // memory that the emulated card had
   std::vector<Untraced> users;      // processes that used the device, with a journal or without
+  std::map<std::int32_t, std::vector<records::NcclCalls>> nccl_calls = {};  // by process
 };
 
 class Tracing {
@@ -76,7 +78,8 @@ class Tracing {
                     .emulation = records::Emulation{},
                     .is_refused_by_host = std::ranges::any_of(emulator::card_uses(program.ledgers),
                                                               emulator::is_refused_by_host),
-                    .users = uses_of(program)};
+                    .users = uses_of(program),
+                    .nccl_calls = nccl_calls_of(program)};
       ended->emulation->card = program.card.spec;
       ended->emulation->verdict = program.verdict;
     };
@@ -92,6 +95,20 @@ class Tracing {
       if (const auto most = use.figures().peak_used_bytes; most > 0)
         uses.push_back({use.process->pid, static_cast<std::int64_t>(most)});
     return uses;
+  }
+
+  static std::map<std::int32_t, std::vector<records::NcclCalls>> nccl_calls_of(
+      const emulator::EmulatedProgram& program) {
+    std::map<std::int32_t, std::vector<records::NcclCalls>> all;
+    for (const auto* ledger : program.ledgers)
+      emulator::for_each_nccl_call(
+          *ledger, [&](emulator::NcclCall call, const emulator::LedgerNcclCalls& row) {
+            auto& one = all[ledger->pid].emplace_back();
+            one.call = word_of(call);
+            one.calls = static_cast<std::int64_t>(row.calls);
+            if (row.unsized_calls == 0) one.bytes = static_cast<std::int64_t>(row.bytes);
+          });
+    return all;
   }
 
   int run_here() {
@@ -116,7 +133,8 @@ class Tracing {
             .how = {code, signals.came_for_program()},
             .emulation = std::nullopt,
             .is_refused_by_host = false,
-            .users = users});
+            .users = users,
+            .nccl_calls = {}});
     return code;
   }
 
@@ -125,6 +143,9 @@ class Tracing {
                                                       .emulated = ended.emulation.has_value(),
                                                       .has_times = !ended.emulation,
                                                       .failed = ended.how.exit_code != 0});
+    for (auto& journal : recorded.journals)
+      if (const auto found = ended.nccl_calls.find(journal.pid); found != ended.nccl_calls.end())
+        journal.nccl_calls = found->second;
     traced_.doubts = doubts_of(recorded, ended.users, ended.emulation.has_value());
     const bool is_part = request_.steps && keep_steps_of(recorded.journals, *request_.steps);
     auto& run =

@@ -276,7 +276,8 @@ ProgramRun run_of(Recorded recorded, const std::vector<std::string>& command,
   run.command = command;
   const auto numbers = numbers_of(recorded.journals);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    run.processes.push_back({numbers[i], std::move(recorded.journals[i].trace)});
+    auto& journal = recorded.journals[i];
+    run.processes.push_back({numbers[i], std::move(journal.trace), std::move(journal.nccl_calls)});
     auto& trace = run.processes.back().trace;
     if (device.empty()) trace.device = trace.spaces[static_cast<std::size_t>(trace.own_space)];
     if (run.device.empty()) run.device = trace.device;

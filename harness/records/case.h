@@ -62,6 +62,7 @@ struct StepWork {
 struct CaseSpec : Setting {
   std::string id;    // MODEL[,options]/STACK/DEVICE/DTYPE/bN[/sN]
   std::string slug;  // a safe file name with a short hash
+  std::optional<std::int64_t> global_batch_size = std::nullopt;  // of several ranks together
 };
 
 enum class Status {
@@ -180,11 +181,21 @@ struct OutOfMemory {
   std::string needed_note = {};  // of a program: why they are unknown after it was run again
 };
 
+// Calls of one function of NCCL by a rank.
+struct NcclCalls {
+  std::string call;  // "ncclAllGather"
+  std::int64_t calls = 0;
+  // Of all calls together, as nccl-tests counts them: of an all-gather what it gives, of a
+  // reduce-scatter what it takes. Absent where the number of ranks is unknown.
+  std::optional<std::int64_t> bytes;
+};
+
 // One process that ran the case: its worker, or one of a program's.
 struct Rank {
   std::int64_t rank = 0;
   std::optional<Memory> memory;
-  std::string trace;  // path relative to the run folder, or empty
+  std::string trace;                       // path relative to the run folder, or empty
+  std::vector<NcclCalls> nccl_calls = {};  // of an emulated card
 };
 
 // What an emulated card could not answer, and what was asked of it.

@@ -308,11 +308,19 @@ void members(One& one, Visit& visit) {
   visit.rarely("period", one.period);
 }
 
+template <Of<NcclCalls> One, class Visit>
+void members(One& one, Visit& visit) {
+  visit.needs("call", one.call);
+  visit.needs("calls", one.calls, kMeasured);
+  visit("bytes", one.bytes, kMeasured);
+}
+
 template <Of<Rank> One, class Visit>
 void members(One& one, Visit& visit) {
   visit("rank", one.rank, kMeasured);
   visit("memory", one.memory);
   visit("trace", one.trace, kPathInside);
+  visit.rarely("nccl_calls", one.nccl_calls);
 }
 
 template <Of<DeviceWork> One, class Visit>
@@ -450,6 +458,7 @@ requires(Of<One, WorkerResult> || Of<One, CaseResult>) void members(One& one, Vi
     visit.needs("id", one.spec.id);
     visit.needs("slug", one.spec.slug, kSafeName);
     visit.setting(one.spec);
+    visit.rarely("global_batch_size", one.spec.global_batch_size, kMeasured);
     visit("added_for", one.added_for);
   }
   visit.needs("status", one.status);

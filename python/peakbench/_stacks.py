@@ -12,7 +12,7 @@ import sys
 from types import MappingProxyType, ModuleType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
-from peakbench import _objects
+from peakbench import _degrees, _objects
 from peakbench._objects import Found, Promise, Refused
 from peakbench._texts import kind_of
 
@@ -54,11 +54,6 @@ def stacks(module: ModuleType, place: str, typed: Sequence[str], has_ranks: bool
 def is_for_ranks(stack: List[Found]) -> bool:
     """Whether it trains on several ranks."""
     return any(one.offer and one.offer.for_ranks for one in stack)
-
-
-def shares_batch(stack: List[Found]) -> bool:
-    """Whether each rank trains samples of its own."""
-    return any(one.offer and one.offer.shares_batch for one in stack)
 
 
 def is_made_on_meta(stack: List[Found]) -> bool:
@@ -160,8 +155,8 @@ def _check_together(typed: str, offered: List[Found]) -> None:
 # ---- what they promise ----
 
 
-def described(module: ModuleType, place: str, stack: List[Found]) -> Dict[str, Any]:
-    """The stack, what it promises, and of which other stack, as `peakbench run` reads it.
+def described(module: ModuleType, place: str, stack: List[Found], ranks: Sequence[int]) -> Dict[str, Any]:
+    """The stack, what it promises, and of which other stack, as `peakbench run` reads it. Refused where it cannot go over so many ranks.
 
     The strategies that train a different problem are the reference, with the optimizer that the others replace. The promise is the weakest of
     the others. A stack that is its own reference promises nothing.
@@ -194,7 +189,7 @@ def described(module: ModuleType, place: str, stack: List[Found]) -> Dict[str, A
         "relative_tolerance": None if trains_differently else promise.relative_tolerance,
         "reference": [_selection(one) for one in against],
         "for_ranks": is_for_ranks(stack),
-        "shares_batch": shares_batch(stack),
+        "batches": [_degrees.share_of_batch(stack, _degrees.degrees(stack, of), 0)[1] for of in ranks],  # of all ranks together
     }
 
 

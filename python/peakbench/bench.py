@@ -173,9 +173,6 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
         raise Refused("--ranks is for strategies that train on several ranks; name one, like --strategy fsdp")
     if ranks and "WORLD_SIZE" in os.environ:
         raise Refused(f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, as in a rank of torchrun, and --ranks starts ranks: unset it")
-    for stack in stacks:
-        for of in ranks:
-            _degrees.degrees(stack, of)
     default = [_objects.default_batch(model.function)] if _objects.takes_batch(model.function) else [0]
     return {
         "place": place,
@@ -185,7 +182,7 @@ def _description(program: str, strategies: Sequence[str], batch_sizes: Sequence[
             "values": _objects.all_options(model, "model"),
         },
         "batch_sizes": list(batch_sizes) or default,
-        "strategies": [_stacks.described(module, place, one) for one in stacks],
+        "strategies": [_stacks.described(module, place, one, ranks) for one in stacks],
         "offered": _stacks.offered(),
     }
 

@@ -274,6 +274,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
   view.broken_promises = broken_promises_view(group);
   view.unseen_memory = unseen_memory_view(group);
   view.more_ranks = more_ranks_view(group);
+  view.ranks = ranks_view(group);
   add_timing(group, view);
   add_charts(group, anatomies, view);
   place_flames(view);

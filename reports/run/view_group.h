@@ -41,6 +41,21 @@ struct MoreRanksView {
                       "in words"));
 };
 
+struct RankView {
+  PEAKBENCH_VIEW(text(number, "Of its case"),
+                 text(strategy, "The stack, with the number of ranks"),
+                 text(global_batch, "Samples of all ranks together; empty where unknown"),
+                 text(rank, "Which one"),
+                 flag(is_largest, "Its figures are the case's"),
+                 text(gib, "Peak of allocated memory"),
+                 text(bytes, "The same, exact"),
+                 text(reserved_gib, "Peak of reserved memory; empty where unknown"),
+                 text(difference, "What it has less at its peak than the largest of its case, the "
+                      "category that differs most; empty of that one"),
+                 text(communication_gib, "Communication buffers at its peak"),
+                 text(nccl, "Its calls of NCCL, with their bytes; empty where unknown"));
+};
+
 struct LegendView {
   PEAKBENCH_VIEW(text(category, "Its name in run.json"),
                  text(label, "In words"),
@@ -114,6 +129,8 @@ struct GroupView {
       list(UnseenMemoryView, unseen_memory, "Cases of fewer steps than it takes to see their "
            "memory whole"),
       list(MoreRanksView, more_ranks, "Stacks that ran on two numbers of ranks or more"),
+      list(RankView, ranks, "The processes of cases of several ranks"),
+      shown("has_ranks", !ranks.empty(), "`ranks` is not empty"),
       text(round_count, "Rounds of timing; empty where nothing was timed in rounds"),
       flag(has_intervals, "Some difference in time has an interval"),
       flag(has_noise, "Some is not distinguishable from noise"),
@@ -141,6 +158,7 @@ GroupView group_view(const Group& group, std::size_t index, bool names_run,
 
 // These have sources of their own. `view` has its rows by then.
 std::vector<MoreRanksView> more_ranks_view(const Group& group);
+std::vector<RankView> ranks_view(const Group& group);
 void add_timing(const Group& group, GroupView& view);
 
 }  // namespace peakbench::reports

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include "base/printable.h"
@@ -60,7 +61,70 @@ std::string sentence(const CaseResult& fewer, const CaseResult& more) {
                      gib(all), gib(peak), ranks, largest(staying));
 }
 
+// "−0.103 GiB parameter": by category, what differs most.
+std::string largest_difference(const records::Memory& ours, const records::Memory& largest) {
+  std::string category;
+  std::int64_t difference = 0;
+  const auto look = [&](const Bytes& bytes) {
+    for (const auto& [name, _] : bytes) {
+      const auto own = ours.at_peak.find(name), other = largest.at_peak.find(name);
+      const auto by = (own == ours.at_peak.end() ? 0 : own->second) -
+                      (other == largest.at_peak.end() ? 0 : other->second);
+      if (std::abs(by) <= std::abs(difference)) continue;
+      difference = by;
+      category = name;
+    }
+  };
+  look(ours.at_peak);
+  look(largest.at_peak);
+  return difference == 0
+             ? "none"
+             : fmt::format("{} GiB {}", signed_gib(difference), category_label(category));
+}
+
+// "97 ncclAllGather of 14.957 GiB".
+std::string nccl_text(const records::Rank& rank) {
+  std::string text;
+  for (const auto& one : rank.nccl_calls)
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", grouped(one.calls), one.call,
+                        one.bytes ? fmt::format(" of {} GiB", gib(*one.bytes)) : "");
+  return text;
+}
+
+RankView rank_view(const CaseResult& result, const records::Rank& rank) {
+  const auto& memory = *rank.memory;
+  const auto& largest = records::headline_rank(result);
+  const auto communication = memory.at_peak.find("communication");
+  RankView view;
+  view.strategy =
+      printable(fmt::format("{} ({} ranks)", name_alone(result.spec), grouped(*result.spec.ranks)));
+  if (const auto batch = result.spec.global_batch_size) view.global_batch = grouped(*batch);
+  view.rank = grouped(rank.rank);
+  view.is_largest = rank.rank == largest.rank;
+  view.gib = gib(memory.peak_allocated_bytes);
+  view.bytes = grouped(memory.peak_allocated_bytes);
+  if (memory.peak_reserved_bytes) view.reserved_gib = gib(*memory.peak_reserved_bytes);
+  if (!view.is_largest) view.difference = largest_difference(memory, *largest.memory);
+  view.communication_gib = gib(communication == memory.at_peak.end() ? 0 : communication->second);
+  view.nccl = printable(nccl_text(rank));
+  return view;
+}
+
 }  // namespace
+
+std::vector<RankView> ranks_view(const Group& group) {
+  std::vector<RankView> list;
+  for (std::size_t i = 0; i < group.cases.size(); ++i) {
+    const CaseResult& result = *group.cases[i];
+    if (!ran(result) || !result.spec.ranks) continue;
+    for (const auto& rank : result.ranks) {
+      if (!rank.memory) continue;
+      list.push_back(rank_view(result, rank));
+      list.back().number = std::to_string(i + 1);
+    }
+  }
+  return list;
+}
 
 std::vector<MoreRanksView> more_ranks_view(const Group& group) {
   std::map<std::string, std::vector<const CaseResult*>> stacks;

@@ -60,8 +60,8 @@ def killed(batch=4):
 
 @peakbench.model
 def asleep(batch=4):
-    print("rank", os.getpid(), flush=True)
-    time.sleep(600)
+    os.write(1, f"{os.getpid()}\\n".encode())  # in one piece, as the other rank writes there, too
+    time.sleep(60)
 """
 
 SUITE = """
@@ -151,6 +151,10 @@ class Ranks(unittest.TestCase):
         (said, _), cases = self.run_it("mlp", "--strategy", "ddp,zero-1,fsdp", "--ranks", "4,8", "--card", CARD)
         self.assertEqual(list(cases), [f"{s}/emulated:{CARD}/b4/ranks-{n}" for s in ("ddp", "zero-1", "fsdp") for n in (4, 8)])
         forms = {"ddp": lambda n: 16 * PARAMETERS, "zero-1": lambda n: 8 * PARAMETERS + 8 * PARAMETERS // n, "fsdp": lambda n: 16 * PARAMETERS // n}
+        # Bytes in three steps: DDP averages gradients; FSDP2 gathers each block for forward and for backward, and scatters its gradients.
+        gradients = 3 * 4 * PARAMETERS
+        exchanged = {"ddp": {"ncclAllReduce": gradients}, "zero-1": {"ncclAllReduce": gradients},
+                     "fsdp": {"ncclAllGather": 2 * gradients, "ncclReduceScatter": gradients}}  # fmt: skip
         for name, case in cases.items():
             with self.subTest(name):
                 self.assertEqual((case["status"], case["world_size"], case["batch_size"]), ("ok", int(name.rsplit("-", 1)[1]), 4), case["reason"])
@@ -158,6 +162,11 @@ class Ranks(unittest.TestCase):
                 alive = self.before_the_update(case["ranks"][0]["trace"])
                 kept = sum(alive.get(category, 0) for category in ("parameter", "gradient", "optimizer_state"))
                 self.assertEqual(kept, forms[name.split("/")[0]](case["world_size"]), alive)
+                self.assertEqual(case["global_batch_size"], 4 * case["world_size"])
+                calls = {one["call"]: one["bytes"] for one in case["ranks"][0]["nccl_calls"]}
+                self.assertEqual({call: calls.get(call) for call in exchanged[name.split("/")[0]]}, exchanged[name.split("/")[0]])
+                if name.startswith("fsdp"):
+                    self.assertEqual([one["calls"] for one in case["ranks"][0]["nccl_calls"]], [3 * 2 * LAYERS, 3 * LAYERS])
         self.assertRegex(said, r"fsdp \(8 ranks\)")
         self.assertRegex(said.replace("\n", " "), r"ddp: \d.* GiB of the \d.* GiB on 8 ranks do not shrink with more ranks \(")
 
@@ -239,8 +248,10 @@ class Ranks(unittest.TestCase):
     def test_ranks_end_with_the_process_that_started_them(self):
         words = [str(PYTHON), "-m", "peakbench.bench", "bench.py", "--model", "asleep", "--strategy", "ddp", "--device", "cpu", "--ranks", "2"]
         with subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True) as parent:
-            ranks = [int(parent.stdout.readline().split()[1]) for _ in range(2)]
-            os.kill(parent.pid, signal.SIGKILL)
+            try:
+                ranks = [int(parent.stdout.readline()) for _ in range(2)]
+            finally:
+                os.kill(parent.pid, signal.SIGKILL)
         end = time.monotonic() + 20
         while any(Path(f"/proc/{rank}").exists() for rank in ranks) and time.monotonic() < end:
             time.sleep(0.05)

@@ -308,7 +308,7 @@ TEST_F(SuitePrograms, OfPythonRunOnRanks) {
     one.reference = {{"baseline", nlohmann::json::object()}};
     one.batch_size = 4;
     one.ranks = ranks;
-    one.shares_batch = true;
+    one.global_batch_size = 4 * ranks;
   }
   const auto plan = make_plan(request, fake_plugins());
   EXPECT_EQ(ids(plan),
@@ -316,7 +316,7 @@ TEST_F(SuitePrograms, OfPythonRunOnRanks) {
                    "python/tiny/ddp/emulated:h100-80gb/b4/ranks-64",
                    "python/tiny/ddp/cpu/b4/ranks-2", "python/tiny/ddp/cpu/b4/ranks-64"}));
   // One process that trains the batches of all ranks.
-  EXPECT_EQ(plan.cases[1].reference_batch, 256);
+  EXPECT_EQ(plan.cases[1].spec.global_batch_size, 256);
   const auto& words = plan.cases[1].program->arguments;
   EXPECT_EQ(*(std::ranges::find(words, "--ranks") + 1), "64");
   python.cases[1].ranks = 65;
