@@ -200,7 +200,7 @@ def measure(peakbench, record):
     versions = packages_of(record) if "torch" in packages_of(record) else {"torch": version_of_oracles_torch(), **packages_of(record)}
     used = [card["peak_used_bytes"] for card in took["cards"]]
     if record["figure"]["metric"].startswith("nccl"):
-        said = {"bytes": calls_of(record["figure"]["metric"], took)}
+        said = {"bytes": calls_of(record["figure"]["metric"], took), "phase": ""}
     return {**said, "peak_used_bytes": used, "verdict": took["verdict"]["kind"], "versions": versions,
             "date": datetime.date.today().isoformat()}
 

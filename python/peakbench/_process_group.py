@@ -1,7 +1,7 @@
 """Ranks of a training: which processes stand for them, and how a process joins the others.
 
-On an emulated card only the ranks whose memory differs run, one after the other, each as a single rank of the whole world. On the CPU every
-rank is a process, and they talk by Gloo. Only the ranks import PyTorch.
+On the CPU every rank is a process, and they talk by Gloo. So it is where each has an emulated card (count=N). On a single emulated card only the
+ranks whose memory differs run, one after the other, each as a single rank of the whole world. Only the ranks import PyTorch.
 """
 
 import json
@@ -84,7 +84,7 @@ def run(words: Sequence[str], ranks: int, device: str) -> int:
         raise Refused("--ranks starts the ranks of emulated cards and of the CPU; on GPUs, start `python3 -m peakbench.bench` by torchrun")
     with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, parent_pipe() as alive:
         group = _Group(words, ranks, Path(folder), alive)
-        if not is_card:
+        if not is_card or ranks <= json.loads(os.environ[_EMULATED_VARIABLE])["count"]:
             return group.run(range(ranks), {"MASTER_PORT": str(_port())})
         alone = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", _WAIT_VARIABLE: "alone"}
         return group.run([0], alone) or next((code for number in _named(Path(folder)) if (code := group.run([number], alone))), 0)

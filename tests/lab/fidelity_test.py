@@ -154,7 +154,7 @@ class Pages(unittest.TestCase):
         refuses_record("configuration/streams: expected soon or late", configuration={"program": ["train.py"], "streams": "now"})
         refuses_record("grade: expected same_configuration or ", grade="good")
         refuses_record("explanation: missing", cause="data")
-        refuses_record("measures: expected training_step or operator", measures="kernel")
+        refuses_record("measures: expected training_step or operator or collective", measures="kernel")
         refuses_record("steps: expected none", steps=[{"changed": "x", "arguments": ["y"]}])
         refuses_record("emulated/peak_used_bytes/1: expected an integer above 0, got 0", emulated={"bytes": 1, "date": "x", "peak_used_bytes": [2, 0]})
         refuses_record("emulated/date: missing", emulated={"bytes": 1})

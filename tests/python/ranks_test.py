@@ -181,6 +181,19 @@ class Ranks(unittest.TestCase):
             self.assertEqual(case["memory"]["peak_allocated_bytes"], max(peaks))
             self.assertGreater(peaks[0], peaks[1])
 
+    def test_with_a_card_for_each_rank_all_run(self):
+        words = ["mlp,width=100,layers=3", "--strategy", "fsdp,zero-1", "--ranks", "3", "--card"]
+        _, cases = self.run_it(*words, f"{CARD},count=3")
+        _, single = self.run_it(*words, CARD)
+        for (name, case), of_distinct in zip(cases.items(), single.values()):
+            with self.subTest(name):
+                peaks = {rank["rank"]: rank["memory"]["peak_allocated_bytes"] for rank in case["ranks"]}
+                self.assertEqual((case["status"], list(peaks), case["world_size"]), ("ok", [0, 1, 2], 3), case["reason"])
+                self.assertNotIn("alone", json.dumps(case["emulation"]["verdict"]))
+                expected = {rank["rank"]: rank["memory"]["peak_allocated_bytes"] for rank in of_distinct["ranks"]}
+                self.assertEqual({rank: peaks[rank] for rank in expected}, expected)
+                self.assertEqual(max(peaks.values()), max(expected.values()))
+
     def test_fsdp_takes_what_a_stock_script_takes(self):
         (self.folder / "hand.py").write_text(BY_HAND, encoding="utf-8")
         by_hand = self.call(PEAKBENCH, "emulate", "--no-lines", "--card", CARD, "--", WARM, "hand.py", PEAKBENCH_EMULATED_RANKS="alone")[0].split()
