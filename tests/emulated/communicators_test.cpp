@@ -10,9 +10,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/card.h"
@@ -277,6 +279,32 @@ TEST(Communicators, TheLedgerSaysWhichRankADeviceHas) {
     ASSERT_EQ(ncclCommSplit(self.communicator, self.rank / 2, self.rank, &pair, nullptr), 0);
     EXPECT_EQ(device(self.rank).at("rank"), self.rank) << "a smaller one tells nothing";
     EXPECT_EQ(ncclCommDestroy(pair), 0);
+  });
+}
+
+// As nccl-tests counts them.
+TEST(Communicators, CallsAreCountedWithTheirBytes) {
+  in_processes(4, [](const Rank& self) {
+    Buffer one({1}), four({1, 2, 3, 4});
+    const int next = (self.rank + 1) % 4, before = (self.rank + 3) % 4;
+    EXPECT_EQ(ncclAllGather(one.at(), four.at(), 1, kInt64, self.communicator, nullptr), 0);
+    EXPECT_EQ(ncclReduceScatter(four.at(), one.at(), 1, kInt64, kSum, self.communicator, nullptr),
+              0);
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(ncclBroadcast(one.at(), one.at(), 1, kInt64, 0, self.communicator, nullptr), 0);
+    EXPECT_EQ(ncclAllReduce(four.at(), four.at(), 3, kInt64, kSum, self.communicator, nullptr), 0);
+    EXPECT_EQ(ncclSend(one.at(), 1, kInt64, next, self.communicator, nullptr), 0);
+    EXPECT_EQ(ncclRecv(four.at(), 1, kInt64, before, self.communicator, nullptr), 0);
+    std::map<std::string, std::pair<int, int>> counted;
+    const auto all = report();
+    for (const auto& row : all.at("nccl_calls"))
+      counted[row.at("call")] = {row.at("calls"), row.at("bytes")};
+    EXPECT_EQ(counted, (std::map<std::string, std::pair<int, int>>{{"ncclAllGather", {1, 32}},
+                                                                   {"ncclAllReduce", {1, 24}},
+                                                                   {"ncclBroadcast", {2, 16}},
+                                                                   {"ncclReduceScatter", {1, 32}},
+                                                                   {"ncclSend", {1, 8}},
+                                                                   {"ncclRecv", {1, 8}}}));
   });
 }
 

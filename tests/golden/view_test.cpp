@@ -593,6 +593,35 @@ TEST(View, MoreRanksHelpForWhatIsSharded) {
                                    "ranks"));
 }
 
+TEST(View, RanksAreSideBySide) {
+  records::Run run = golden::tutorial_run();
+  run.cases.resize(1);
+  auto& one = run.cases[0];
+  one.spec.strategies = {{"fsdp", json::object()}};
+  one.spec.ranks = 8;
+  one.spec.global_batch_size = 16;
+  one.memory->at_peak["communication"] = std::int64_t{1} << 30;
+  one.ranks = {{0, one.memory, "trace.sqlite", {{"ncclAllGather", 3, std::int64_t{3} << 30}}},
+               {7, one.memory, "trace.7.sqlite", {{"ncclSend", 1, std::nullopt}}}};
+  auto& last = *one.ranks[1].memory;
+  last.peak_allocated_bytes -= std::int64_t{2} << 30;
+  last.at_peak["parameter"] -= std::int64_t{2} << 30;
+  last.at_peak.erase("communication");
+  const json ranks = view_of(run)["groups"][0]["ranks"];
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0]["strategy"], "fsdp (8 ranks)");
+  EXPECT_EQ(ranks[0]["global_batch"], "16");
+  EXPECT_EQ(ranks[0]["is_largest"], true);
+  EXPECT_EQ(ranks[0]["difference"], "");
+  EXPECT_EQ(ranks[0]["communication_gib"], "1.000");
+  EXPECT_EQ(ranks[0]["nccl"], "3 ncclAllGather of 3.000 GiB");
+  EXPECT_EQ(ranks[1]["rank"], "7");
+  EXPECT_EQ(ranks[1]["is_largest"], false);
+  EXPECT_EQ(ranks[1]["difference"], "\u22122.000 GiB parameter");
+  EXPECT_EQ(ranks[1]["communication_gib"], "0");
+  EXPECT_EQ(ranks[1]["nccl"], "1 ncclSend");
+}
+
 TEST(View, TicksAreRound) {
   const auto ticks = ticks_view(0, 5.67, 5);
   ASSERT_EQ(ticks.size(), 3U);

@@ -154,6 +154,19 @@ def test_fit_ends_where_the_model_does(warm, tmp_path):
     assert cell["limit_reason"] == "hf: config.json: layers=4: the model has 3"
 
 
+def test_fit_finds_what_a_run_of_each_batch_says(request, warm, tmp_path):
+    if not request.config.option.all:
+        pytest.skip("--all runs it, too")
+    words = ["--program", "hf:qwen2.5-7b,dtype=bf16", "--strategy", "lora+checkpointing", "--no-report", "--overwrite", "--out", "out"]
+    call(PEAKBENCH, "fit", *words, "--card", "rtx-4090-24gb", folder=tmp_path, PEAKBENCH_PYTHON=str(warm))
+    (cell,) = json.loads((tmp_path / "out/fit.json").read_text())["cells"]
+    assert (cell["state"], cell["fails"]["value"]) == ("fits", cell["largest"] + 1)
+    batches = ",".join(str(one) for one in range(1, cell["largest"] + 3))
+    call(PEAKBENCH, "run", *words, "--device", cell["device"], "--batch", batches, folder=tmp_path, code=3, PEAKBENCH_PYTHON=str(warm))
+    statuses = [case["status"] for case in json.loads((tmp_path / "out/run.json").read_text())["cases"]]
+    assert statuses == ["ok"] * cell["largest"] + ["out_of_memory"] * 2
+
+
 @pytest.mark.parametrize("words, says", [
     (["--program", SMALL, "--largest", "rank"], "--largest rank: no part of the stack has a rank"),
     (["--program", "torchvision:resnet18", "--largest", "seq"], "--largest seq: torchvision:resnet18 has no integer option seq"),
