@@ -185,8 +185,9 @@ CaseComparison compare_case(const Source& base, const CaseResult* before, const 
 
 Side side_of(const Source& source) {
   const auto& run = source.run;
-  return {source.label, run.title,
-          run.created,  reports::fact_text(run.environment, "commit"),
+  const auto commit = run.environment.find("commit");
+  const bool is_known = commit != run.environment.end() && commit->is_string();
+  return {source.label, run.title,         run.created, is_known ? commit->get<std::string>() : "",
           run.status,   run.schema_version};
 }
 
