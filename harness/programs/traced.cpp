@@ -53,10 +53,10 @@ void describe_failure(const trace::Trace& trace, ProgramRun& run) {
   }
   const auto line = trace::own_line(trace, failed.stack);
   run.status = records::Status::kOutOfMemory;
-  run.reason =
-      fmt::format("{} more were asked for{}, with {} allocated", size_text(facts.requested_bytes),
-                  line.file.empty() ? "" : fmt::format(" by {}:{}", line.file, line.line),
-                  size_text(facts.allocated_bytes));
+  run.reason = fmt::format(
+      "{} more were asked for{}, with {} allocated", size_text(facts.requested_bytes),
+      line.file.empty() ? "" : fmt::format(" by {}:{}", trace::library_file(line.file), line.line),
+      size_text(facts.allocated_bytes));
   run.out_of_memory = facts;
 }
 

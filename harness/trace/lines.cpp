@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace peakbench::trace {
 namespace {
@@ -84,6 +86,18 @@ bool is_library_file(const std::string& file) {
          has(file, "/dist-packages/") || is_of_python(file) || has(file, "/lib/peakbench/") ||
          has(file, "/python/peakbench/") ||
          has(file, "/torchinductor_");  // what PyTorch's compiler wrote
+}
+
+std::string library_file(const std::string& file) {
+  if (!is_library_file(file)) return file;
+  constexpr std::pair<std::string_view, std::size_t> kFolders[] = {{"/site-packages/", 0},
+                                                                   {"/dist-packages/", 0},
+                                                                   {"/python/peakbench/", 10},
+                                                                   {"/lib/python3", 7}};
+  for (const auto& [folder, kept] : kFolders)
+    if (const auto at = file.rfind(folder); at != std::string::npos)
+      return file.substr(at + folder.size() - kept);
+  return file;
 }
 
 bool is_pytorch_file(std::string_view file) {

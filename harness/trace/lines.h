@@ -25,6 +25,9 @@ struct SourceLine {
 // Whether a file belongs to what is installed (site-packages, Python's own library, Peakbench's
 // tracer, code that is in no file) and not to who wrote the program.
 bool is_library_file(const std::string& file);
+// Of such a file, the part that is the same in every installation: `torch/nn/modules/linear.py`. Of
+// others, all.
+std::string library_file(const std::string& file);
 
 // A notebook's cell, as ipykernel calls it, /tmp/ipykernel_4711/2345678.py, or IPython,
 // <ipython-input-3-1f0a2b>.

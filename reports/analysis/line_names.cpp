@@ -37,13 +37,7 @@ std::string LineNames::file(const std::string& path) const {
   if (const auto number = trace::cell_number(path)) return fmt::format("In[{}]", *number);
   if (const auto cell = std::ranges::find(cells_, path); cell != cells_.end())
     return cells_.size() == 1 ? "<cell>" : fmt::format("<cell {}>", cell - cells_.begin() + 1);
-  for (const std::string folder : {"/site-packages/", "/dist-packages/"})
-    if (const auto at = path.rfind(folder); at != std::string::npos)
-      return path.substr(at + folder.size());
-  if (trace::is_library_file(path)) {
-    const auto at = path.find("/lib/python3");
-    return at == std::string::npos ? path : path.substr(at + std::string("/lib/").size());
-  }
+  if (trace::is_library_file(path)) return trace::library_file(path);
   return path.starts_with(folder_) ? path.substr(folder_.size()) : path;
 }
 

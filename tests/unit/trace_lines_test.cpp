@@ -109,6 +109,10 @@ TEST(Lines, FilesOfLibrariesAreThoseThatAreInstalled) {
   EXPECT_TRUE(is_library_file(kTorch));
   EXPECT_TRUE(is_library_file("/usr/lib/python3/dist-packages/six.py"));
   EXPECT_TRUE(is_library_file("/usr/lib/python3.11/contextlib.py"));
+  EXPECT_EQ(library_file(kLibrary), "transformers/trainer.py");
+  EXPECT_EQ(library_file("/usr/lib/python3.11/contextlib.py"), "python3.11/contextlib.py");
+  EXPECT_EQ(library_file("/home/me/python/peakbench/bench.py"), "peakbench/bench.py");
+  EXPECT_EQ(library_file("/home/me/train.py"), "/home/me/train.py");
   EXPECT_TRUE(is_library_file("<frozen importlib._bootstrap>"));
   EXPECT_TRUE(is_library_file("<ipython-input->"));
   EXPECT_FALSE(is_library_file("<ipython-input-3-1f0a2b>"));
