@@ -60,14 +60,19 @@ class CellSearch {
     return result;
   }
 
-  // Of a program's value nobody says whether more of it takes more memory. Where the first does not
-  // run and the last one does, it takes less.
+  // Of a program's value nobody says whether more of it takes more memory. It takes less where the
+  // last one runs, and the first does not or allocates more.
   Boundary search() {
     answer_.first = first_that_is_taken();
     const Limits limits{.first = answer_.first, .last = cell_.limits.last};
     auto found = largest_that_runs(
         {.first = limits.first, .last = limits.last},
         [this](std::int64_t value) { return try_value(value); }, options_.beside);
+    if (cell_.along == Along::kProgram && found.runs == limits.last &&
+        allocated_.at(limits.first) > allocated_.at(limits.last)) {
+      answer_.is_smallest = true;
+      found.runs = limits.first;
+    }
     if (cell_.along != Along::kProgram || found.runs || found.stopped_at ||
         limits.first == limits.last || try_value(limits.last).answer != Answer::kRuns)
       return found;

@@ -83,17 +83,20 @@ def meshes(stack: List[Found], sizes: Degrees, device: str) -> Dict[str, Any]:
     return {one.name: found.get(one.name, mesh) for one in stack}
 
 
-def whole_parameters(net: Any) -> Dict[str, Any]:
-    """Each parameter by its name, put together of what the ranks have. Of each rank it is on the meta device of, the first other one sends it."""
+def whole_parameters(net: Any) -> Tuple[Dict[str, Any], List[str]]:
+    """Each parameter by its name, put together of what the ranks have, and the names of those of which ranks have other values.
+
+    Of each rank it is on the meta device of, the first other one sends it.
+    """
     import torch
     import torch.distributed as dist
 
     named = dict(net.named_parameters())
     if not dist.is_initialized():
-        return named
+        return named, []
     absent: List[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(absent, [name for name, one in named.items() if one.is_meta])
-    whole = {}
+    whole, unequal = {}, []
     for name, one in named.items():
         here = one.detach()
         if not one.is_meta and hasattr(here, "full_tensor"):
@@ -102,5 +105,11 @@ def whole_parameters(net: Any) -> Dict[str, Any]:
         if any(name in names for names in absent):
             here = torch.empty(one.shape, dtype=one.dtype) if one.is_meta else here.cpu()
             dist.broadcast(here, owner)
+        sent = here.contiguous().clone()
+        dist.broadcast(sent, owner)
+        differs = torch.tensor([int(not torch.equal(sent, here))])
+        dist.all_reduce(differs)
+        if differs.item():
+            unequal.append(name)
         whole[name] = here
-    return whole
+    return whole, unequal

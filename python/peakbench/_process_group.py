@@ -4,6 +4,8 @@ On the CPU every rank is a process, and they talk by Gloo. So it is where each h
 ranks whose memory differs run, one after the other, each as a single rank of the whole world. Only the ranks import PyTorch.
 """
 
+import atexit
+import ctypes
 import json
 import os
 import signal
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from peakbench import _files
-from peakbench._objects import Refused
+from peakbench._objects import Refused, Unsupported
 
 # Of a process that run() starts: where ranks leave what the others need, and the pipe's end that closes with their parent.
 _FOLDER_VARIABLE = "PEAKBENCH_RANKS_FOLDER"
@@ -84,7 +86,10 @@ def run(words: Sequence[str], ranks: int, device: str) -> int:
         raise Refused("--ranks starts the ranks of emulated cards and of the CPU; on GPUs, start `python3 -m peakbench.bench` by torchrun")
     with tempfile.TemporaryDirectory(prefix="peakbench-ranks-") as folder, parent_pipe() as alive:
         group = _Group(words, ranks, Path(folder), alive)
-        if not is_card or ranks <= json.loads(os.environ[_EMULATED_VARIABLE])["count"]:
+        cards = json.loads(os.environ[_EMULATED_VARIABLE])["count"] if is_card else ranks
+        if 1 < cards < ranks:
+            raise Unsupported(f"{cards} emulated cards for {ranks} ranks: give each a card (count={ranks}), or leave count out")
+        if ranks <= cards:
             return group.run(range(ranks), {"MASTER_PORT": str(_port())})
         alone = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", _WAIT_VARIABLE: "alone"}
         return group.run([0], alone) or next((code for number in _named(Path(folder)) if (code := group.run([number], alone))), 0)
@@ -167,6 +172,20 @@ def enter() -> None:
         end_with_parent(int(os.environ[_PARENT_VARIABLE]))
 
 
+def leave(code: int) -> None:
+    """Ends the process of a rank on the CPU without ending Python.
+
+    DistributedDataParallel keeps its process group for ever (PyTorch 2.11), and with it threads of Gloo. One that drops a tensor while Python ends
+    aborts the process.
+    """
+    if code or "WORLD_SIZE" not in os.environ or os.environ.get(_EMULATED_VARIABLE):
+        return
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).exit(code)
+
+
 def refuse(refused: Refused) -> bool:
     """Leaves the sentence for the process that started this one, which prints it once. False: nobody started it."""
     folder = os.environ.get(_FOLDER_VARIABLE)
@@ -188,9 +207,12 @@ def tell_distinct(net: Any, optimizer: Any, ranks: int, say: Optional[Distinct])
 def _is_uneven(net: Any) -> bool:
     """Whether a rank's share of a parameter is larger than another's."""
     for one in net.parameters():
+        parts: Dict[int, int] = {}  # by the tensor's dimension, which several of the mesh may split
         for along, placement in enumerate(getattr(one, "placements", ())):
-            if placement.is_shard() and one.size(placement.dim) % one.device_mesh.size(along):
-                return True
+            if placement.is_shard():
+                parts[placement.dim] = parts.get(placement.dim, 1) * one.device_mesh.size(along)
+        if any(one.size(dimension) % count for dimension, count in parts.items()):
+            return True
     return False
 
 

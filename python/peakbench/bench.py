@@ -9,6 +9,7 @@ numbers start anew from the seed with each step, so that every strategy is train
 """
 
 import argparse
+import ctypes
 import importlib
 import importlib.util
 import inspect
@@ -30,6 +31,8 @@ from peakbench._texts import kind_of
 TRAINED_VARIABLE = "PEAKBENCH_TRAINED"
 # Set by the worker of each case: the file for the sentence that says why it cannot be run.
 REFUSAL_VARIABLE = "PEAKBENCH_REFUSAL"
+# Of what training moves: ranks that round differently are 0.01 apart and less, those that do not exchange gradients 0.5 and more.
+_MOST_APART = 0.2
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -221,6 +224,7 @@ def _train(asked: argparse.Namespace) -> int:
     net, loss, batch = _made(torch, asked, model, device, share, device != "cpu" and _stacks.is_made_on_meta(stack))
     train_step = _step_of(torch, asked.place, stack, net, loss, batch, ranks, _degrees.meshes(stack, sizes, device))
     where = json.loads(os.environ.pop(TRAINED_VARIABLE, "null"))
+    initial = _copies(torch, net) if where and where["parameters"] and ranks == 1 else {}
     losses = []
     name = "+".join(one.name for one in stack)
     for step in range(asked.steps):
@@ -230,7 +234,7 @@ def _train(asked: argparse.Namespace) -> int:
             losses.append(_mean(torch, value.detach(), ranks))
         del value  # the last step's loss is no part of this one's memory
     if where:
-        _keep(torch, net, losses, where)
+        _keep(torch, net, losses, where, initial, ranks)
     if torch.distributed.is_initialized():
         if device == "cpu":  # on a card it would take memory
             torch.distributed.barrier()
@@ -274,7 +278,7 @@ def _made(
     takes_rows = batch is not None and "rows" in inspect.signature(loss).parameters
     if parts > 1:
         if batch is None or not takes_rows:
-            raise Refused(f"{asked.place}: ranks on the CPU train parts of one batch: give the loss of {model.name} a parameter `rows`, a slice of it")
+            raise Unsupported(f"{asked.place}: ranks on the CPU train parts of one batch: give the loss of {model.name} a parameter `rows`, a slice of it")
     if batch is not None and takes_rows:
         loss = _in_rows(loss, batch, part if parts > 1 else -1)
     return net, _checked(torch, f"{asked.place}: the loss of {model.name}", loss), batch if takes_rows else None
@@ -378,18 +382,32 @@ def _checked(torch: Any, where: str, function: Callable[..., Any]) -> Callable[.
 # ---- the promise, on the CPU ----
 
 
-def _keep(torch: Any, net: Any, losses: List[float], where: Mapping[str, str]) -> None:
+def _copies(torch: Any, net: Any) -> Dict[str, Any]:
+    """The parameters' values now, in memory that is not PyTorch's, so that they are in no figure."""
+    copies = {}
+    for name, one in net.named_parameters():
+        held = one.detach() if one.is_contiguous() else one.detach().contiguous()
+        size = held.numel() * held.element_size()
+        values = bytearray(ctypes.string_at(held.data_ptr(), size) if size else b"")
+        copies[name] = torch.frombuffer(values, dtype=held.dtype).view(held.shape) if size else held
+    return copies
+
+
+def _keep(torch: Any, net: Any, losses: List[float], where: Mapping[str, str], initial: Dict[str, Any], ranks: int) -> None:
     """Leaves the losses, and losses and parameters where they are a reference or held against one. Of several ranks the first one does."""
-    whole = {}
+    whole: Dict[str, Any] = {}
+    unequal: List[str] = []
     if where["parameters"]:
-        whole = _degrees.whole_parameters(net)
+        whole, unequal = _degrees.whole_parameters(net)
     if int(os.environ.get("RANK", "0")):
         return
     Path(where["losses"]).write_text(
         json.dumps({"losses": [value if math.isfinite(value) else str(value) for value in losses]}), encoding="utf-8"
     )
     if where["parameters"]:
-        torch.save({"losses": losses, "parameters": {name: one.detach() for name, one in whole.items()}}, where["parameters"])
+        parameters = {name: one.detach() for name, one in whole.items()}
+        kept = {"losses": losses, "parameters": parameters, "initial": initial, "ranks": ranks, "unequal": unequal}
+        torch.save(kept, where["parameters"])
 
 
 def _compare(told: str) -> int:
@@ -414,6 +432,11 @@ def _equivalence(torch: Any, ours: Mapping[str, Any], theirs: Mapping[str, Any],
     blind = next((name for name, _, theirs_ in pairs if not theirs_.isfinite().all()), None)
     if blind:
         return _not_checked(f"the reference case has values that are infinite or not a number in {blind}: nothing can be told from it")
+    if ours["unequal"]:
+        return _broken(f"ranks have different values of {ours['unequal'][0]}")
+    apart = _apart(ours, theirs) if ours["ranks"] > 1 else 0.0
+    if apart > _MOST_APART:
+        return _broken(f"its parameters are off the reference's by {apart:.0%} of what training moved them")
     largest, worst = 0.0, ("", -1.0)
     for name, a, b in pairs:
         far, breaks = _difference(torch, a, b, promise)
@@ -425,6 +448,19 @@ def _equivalence(torch: Any, ours: Mapping[str, Any], theirs: Mapping[str, Any],
     if worst[1] == math.inf:
         return {**_broken(f"values that are infinite or not a number in {worst[0]}"), "max_abs_difference": "nan"}
     return {**_broken(f"differs most in {worst[0]}, by {worst[1]:.3g}"), "max_abs_difference": largest}
+
+
+def _apart(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
+    """How far the parameters are from the reference's, as a part of how far those are from their initial values: norms of all of them together.
+
+    A tolerance of each value does not tell: AdamW moves all by about as much, whatever their gradients are.
+    """
+    apart = moved = 0.0
+    for name, ended in theirs["parameters"].items():
+        began = theirs["initial"][name].double()
+        moved += float((ended.double() - began).square().sum())
+        apart += float((ours["parameters"][name].double() - ended.double()).square().sum())
+    return math.sqrt(apart / moved) if moved else 0.0
 
 
 def _difference(torch: Any, ours: Any, theirs: Any, promise: Mapping[str, Any]) -> Tuple[float, bool]:
@@ -453,4 +489,6 @@ def _not_checked(reason: str) -> Dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    _process_group.leave(code)
+    sys.exit(code)

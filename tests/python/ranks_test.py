@@ -52,6 +52,21 @@ def without_rows(batch=4):
     inputs = torch.randn(batch, 8)
     return net, lambda: net(inputs).square().mean()
 
+PROMISE = {"promise": "within_tolerance", "tolerance": 0.006, "relative_tolerance": 0.001, "reference": "baseline"}
+
+@peakbench.strategy(**PROMISE)
+def unreduced(model, loss):
+    def own(*rows):
+        with loss.no_sync():
+            return loss(*rows)
+    return own
+
+@peakbench.strategy(**PROMISE)
+def half_of_the_batch(model, loss):  # all ranks train the same rows
+    first = loss.loss
+    loss.loss = lambda *rows: model(torch.ones(4, 64)).square().mean()
+    return loss
+
 @peakbench.model
 def killed(batch=4):
     if os.environ.get("RANK") == "1":
@@ -215,6 +230,15 @@ class Ranks(unittest.TestCase):
                 # In fp64. AdamW moves a parameter by 1e-3 a step: ranks that train by themselves would be off by as much.
                 self.assertLess(case["equivalence"]["max_abs_difference"], 1e-5)
 
+    def test_ranks_that_train_otherwise_break_the_promise(self):
+        # Within the tolerance of each value, which is as much as AdamW moves one.
+        words = ["mlp,width=64,layers=2", "--strategy", "baseline,ddp,ddp+unreduced,ddp+half_of_the_batch", "--ranks", "2"]
+        _, cases = self.run_it(*words, "--batch", "4,8", "--device", "cpu")
+        found = {name: cases[f"{name}/cpu/b4/ranks-2"]["equivalence"] for name in ("ddp", "ddp+unreduced", "ddp+half_of_the_batch")}
+        self.assertEqual({name: one["verdict"] for name, one in found.items()}, {name: "held" if name == "ddp" else "broken" for name in found}, found)
+        self.assertRegex(found["ddp+unreduced"]["reason"], "^ranks have different values of .*weight$")
+        self.assertRegex(found["ddp+half_of_the_batch"]["reason"], r"^its parameters are off the reference's by \d+% of what training moved them$")
+
     # ---- what cannot be ----
 
     def test_what_is_said_before_anything_runs(self):
@@ -250,7 +274,7 @@ class Ranks(unittest.TestCase):
     def test_a_rank_that_cannot_train_says_why_once(self):
         _, cases = self.run_it("without_rows", "--strategy", "ddp", "--ranks", "2", "--device", "cpu", code=3)
         (case,) = cases.values()
-        self.assertEqual((case["status"], case["reason"]), ("crashed", "bench.py: ranks on the CPU train parts of one batch: give the loss of without_rows a "
+        self.assertEqual((case["status"], case["reason"]), ("unsupported", "bench.py: ranks on the CPU train parts of one batch: give the loss of without_rows a "
                                                                        "parameter `rows`, a slice of it"))  # fmt: skip
 
     def test_a_killed_rank_is_one_outcome(self):

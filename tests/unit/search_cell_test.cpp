@@ -287,6 +287,23 @@ TEST(SearchCell, OfAProgramsValueMoreMayTakeLess) {
   for (const auto& trial : answer.trials) EXPECT_TRUE(values.insert(trial.value).second);
 }
 
+TEST(SearchCell, OfAProgramsValueThatAlwaysRunsTheSmallestWhereMoreTakesLess) {
+  for (const std::int64_t each : {-kMiB, kMiB}) {
+    OneCell one;
+    one.cell.along = Along::kProgram;
+    one.cell.limits = {.first = 1, .last = 8};
+    const auto run = [&](const planning::PlannedCase& planned) -> std::optional<CaseResult> {
+      return ran(100 * kMiB + each * planned.spec.batch_size, 200 * kMiB);
+    };
+    const auto answer = search_cell(one.cell, {.least_memory = false}, run, [](const Trial&) {});
+    EXPECT_EQ(answer.is_smallest, each < 0);
+    EXPECT_EQ(answer.value, each < 0 ? 1 : 8);
+    EXPECT_EQ(answer.found->memory->peak_allocated_bytes, 100 * kMiB + each * *answer.value);
+    EXPECT_FALSE(answer.failed);
+    EXPECT_EQ(answer.at_limit, each > 0);
+  }
+}
+
 TEST(SearchCell, WhatIsNotRunSaysWhy) {
   OneCell one;
   one.cell.not_run = "lora and dora both take the slot adapters";
