@@ -5,7 +5,6 @@ ranks whose memory differs run, one after the other, each as a single rank of th
 """
 
 import atexit
-import ctypes
 import json
 import os
 import signal
@@ -175,15 +174,15 @@ def enter() -> None:
 def leave(code: int) -> None:
     """Ends the process of a rank on the CPU without ending Python.
 
-    DistributedDataParallel keeps its process group for ever (PyTorch 2.11), and with it threads of Gloo. One that drops a tensor while Python ends
-    aborts the process.
+    DistributedDataParallel keeps its process group (PyTorch 2.11), and with it threads of Gloo. One that drops a tensor while Python ends aborts
+    the process.
     """
     if code or "WORLD_SIZE" not in os.environ or os.environ.get(_EMULATED_VARIABLE):
         return
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    ctypes.CDLL(None).exit(code)
+    os._exit(code)
 
 
 def refuse(refused: Refused) -> bool:
