@@ -44,6 +44,7 @@ bool size_needs_ranks(Call call) {
 }
 
 void count(Call call, std::uint64_t bytes, bool unsized = false) {
+  if (bytes == 0) return;
   LedgerNcclCalls& row = ledger().nccl[static_cast<std::size_t>(call)];
   add_one(row.calls);
   if (unsized) {

@@ -90,8 +90,8 @@ bool is_reference(const planning::PlannedCase& planned) {
 records::Setting reference_setting(const planning::PlannedCase& planned) {
   records::Setting setting = planned.spec;
   setting.strategies = planned.reference;
-  if (planned.spec.global_batch_size) {  // one process with the batches of all ranks
-    setting.batch_size = *planned.spec.global_batch_size;
+  if (planned.spec.ranks) {  // one process with the batches of all ranks
+    setting.batch_size = planned.spec.global_batch_size.value_or(setting.batch_size);
     setting.ranks.reset();
   }
   return setting;

@@ -101,7 +101,8 @@ class Asking {
     if (batches.size() != python.ranks.size()) fail("an answer of another version of peakbench");
     for (std::size_t i = 0; i < batches.size(); ++i) {
       one.ranks = python.ranks[i];
-      one.global_batch_size = one.batch_size * batches[i];
+      if (one.batch_size != records::kUnknownBatch)
+        one.global_batch_size = one.batch_size * batches[i];
       python.cases.push_back(one);
     }
   }

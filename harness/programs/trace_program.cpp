@@ -103,10 +103,12 @@ class Tracing {
     for (const auto* ledger : program.ledgers)
       emulator::for_each_nccl_call(
           *ledger, [&](emulator::NcclCall call, const emulator::LedgerNcclCalls& row) {
-            auto& one = all[ledger->pid].emplace_back();
-            one.call = word_of(call);
-            one.calls = static_cast<std::int64_t>(row.calls);
-            if (row.unsized_calls == 0) one.bytes = static_cast<std::int64_t>(row.bytes);
+            auto& own = all[ledger->pid];  // a process that becomes another program has two ledgers
+            auto found = std::ranges::find(own, word_of(call), &records::NcclCalls::call);
+            if (found == own.end()) found = own.insert(found, {word_of(call), 0, 0});
+            found->calls += static_cast<std::int64_t>(row.calls);
+            if (row.unsized_calls > 0) found->bytes.reset();
+            if (found->bytes) *found->bytes += static_cast<std::int64_t>(row.bytes);
           });
     return all;
   }

@@ -205,7 +205,11 @@ std::optional<Limits> limits_of(const planning::PlannedCase& planned, Along alon
 
 planning::PlannedCase with_value(planning::PlannedCase planned, Along along, std::int64_t value,
                                  const planning::Found& plugins) {
-  if (along == Along::kBatch) planned.spec.batch_size = value;
+  if (along == Along::kBatch) {
+    if (auto& global = planned.spec.global_batch_size)
+      global = *global / planned.spec.batch_size * value;
+    planned.spec.batch_size = value;
+  }
   if (is_python(planned)) {
     if (along != Along::kBatch && along != Along::kNothing) set_in_python(planned, along, value);
     name_anew(planned);

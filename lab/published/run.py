@@ -207,7 +207,10 @@ def measure(peakbench, record):
 
 def calls_of(function, took):
     """-> bytes of all calls of a function of NCCL, by all processes"""
-    return sum(one["bytes"] for process in took["processes"] for one in process["nccl_calls"] if one["call"] == function)
+    found = [one["bytes"] for process in took["processes"] for one in process["nccl_calls"] if one["call"] == function]
+    if None in found:
+        raise Failure(f"the bytes of {function} are unknown")
+    return sum(found)
 
 
 def measure_step(peakbench, record, step):

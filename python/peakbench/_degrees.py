@@ -84,7 +84,7 @@ def meshes(stack: List[Found], sizes: Degrees, device: str) -> Dict[str, Any]:
 
 
 def whole_parameters(net: Any) -> Tuple[Dict[str, Any], List[str]]:
-    """Each parameter by its name, put together of what the ranks have, and the names of those of which ranks have other values.
+    """Each parameter by its name, put together of what the ranks have, and the names of those of which ranks have other values, or other shapes.
 
     Of each rank it is on the meta device of, the first other one sends it.
     """
@@ -94,22 +94,28 @@ def whole_parameters(net: Any) -> Tuple[Dict[str, Any], List[str]]:
     named = dict(net.named_parameters())
     if not dist.is_initialized():
         return named, []
-    absent: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(absent, [name for name, one in named.items() if one.is_meta])
-    whole, unequal = {}, []
-    for name, one in named.items():
-        here = one.detach()
-        if not one.is_meta and hasattr(here, "full_tensor"):
-            here = here.full_tensor()
-        owner = next(rank for rank, names in enumerate(absent) if name not in names)
-        if any(name in names for names in absent):
-            here = torch.empty(one.shape, dtype=one.dtype) if one.is_meta else here.cpu()
-            dist.broadcast(here, owner)
-        sent = here.contiguous().clone()
-        dist.broadcast(sent, owner)
-        differs = torch.tensor([int(not torch.equal(sent, here))])
+    told: List[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(told, {name: (tuple(one.shape), str(one.dtype), one.is_meta) for name, one in named.items()})
+    whole, unequal = {}, [name for rank in told for name in rank if any(name not in other for other in told)]
+    for name, (shape, dtype, _) in told[0].items():
+        if name in unequal or any(other[name][:2] != (shape, dtype) for other in told):
+            unequal.append(name)  # so that no rank waits for one that sends something else
+            continue
+        one = named[name].detach()
+        if not one.is_meta and hasattr(one, "full_tensor"):
+            one = one.full_tensor()
+        sent = torch.empty(shape, dtype=one.dtype) if one.is_meta else one.contiguous().clone()
+        dist.broadcast(sent, next(rank for rank, other in enumerate(told) if not other[name][2]))
+        differs = torch.tensor([int(not one.is_meta and not torch.equal(bits(one), bits(sent)))])
         dist.all_reduce(differs)
         if differs.item():
             unequal.append(name)
-        whole[name] = here
+        whole[name] = sent
     return whole, unequal
+
+
+def bits(values: Any) -> Any:
+    """As they are compared: no number is itself."""
+    import torch
+
+    return values.contiguous().reshape(-1).view(torch.uint8)

@@ -5,6 +5,7 @@ ranks whose memory differs run, one after the other, each as a single rank of th
 """
 
 import atexit
+import ctypes
 import json
 import os
 import signal
@@ -172,16 +173,17 @@ def enter() -> None:
 
 
 def leave(code: int) -> None:
-    """Ends the process of a rank on the CPU without ending Python.
+    """Ends the process of a rank that run() started on the CPU, without ending Python.
 
     DistributedDataParallel keeps its process group (PyTorch 2.11), and with it threads of Gloo. One that drops a tensor while Python ends aborts
     the process.
     """
-    if code or "WORLD_SIZE" not in os.environ or os.environ.get(_EMULATED_VARIABLE):
+    if code or _FOLDER_VARIABLE not in os.environ or os.environ.get(_EMULATED_VARIABLE):
         return
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)
     os._exit(code)
 
 
@@ -208,8 +210,9 @@ def _is_uneven(net: Any) -> bool:
     for one in net.parameters():
         parts: Dict[int, int] = {}  # by the tensor's dimension, which several of the mesh may split
         for along, placement in enumerate(getattr(one, "placements", ())):
-            if placement.is_shard():
-                parts[placement.dim] = parts.get(placement.dim, 1) * one.device_mesh.size(along)
+            dimension = getattr(placement, "dim", None)  # of Shard, and of _StridedShard, whose is_shard() is false
+            if dimension is not None:
+                parts[dimension] = parts.get(dimension, 1) * one.device_mesh.size(along)
         if any(one.size(dimension) % count for dimension, count in parts.items()):
             return True
     return False

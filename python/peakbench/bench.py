@@ -224,7 +224,7 @@ def _train(asked: argparse.Namespace) -> int:
     net, loss, batch = _made(torch, asked, model, device, share, device != "cpu" and _stacks.is_made_on_meta(stack))
     train_step = _step_of(torch, asked.place, stack, net, loss, batch, ranks, _degrees.meshes(stack, sizes, device))
     where = json.loads(os.environ.pop(TRAINED_VARIABLE, "null"))
-    initial = _copies(torch, net) if where and where["parameters"] and ranks == 1 else {}
+    initial = _copies(torch, net) if where and where["parameters"] and _stacks.is_reference(module, asked.place, stack) else {}
     losses = []
     name = "+".join(one.name for one in stack)
     for step in range(asked.steps):
@@ -386,10 +386,10 @@ def _copies(torch: Any, net: Any) -> Dict[str, Any]:
     """The parameters' values now, in memory that is not PyTorch's, so that they are in no figure."""
     copies = {}
     for name, one in net.named_parameters():
-        held = one.detach() if one.is_contiguous() else one.detach().contiguous()
-        size = held.numel() * held.element_size()
-        values = bytearray(ctypes.string_at(held.data_ptr(), size) if size else b"")
-        copies[name] = torch.frombuffer(values, dtype=held.dtype).view(held.shape) if size else held
+        held = one.detach().contiguous()
+        if held.numel() and type(one) is torch.nn.Parameter:
+            values = bytearray((ctypes.c_char * (held.numel() * held.element_size())).from_address(held.data_ptr()))
+            copies[name] = torch.frombuffer(values, dtype=held.dtype).view(held.shape)
     return copies
 
 
@@ -423,7 +423,7 @@ def _equivalence(torch: Any, ours: Mapping[str, Any], theirs: Mapping[str, Any],
     """Losses and parameters against the reference's, in the words of a plugin's check (harness/worker/equivalence.h)."""
     shapes = [{name: (one.shape, one.dtype) for name, one in side["parameters"].items()} for side in (ours, theirs)]
     if shapes[0] != shapes[1]:
-        return _broken("trains other parameters than the reference case")
+        return _broken(_unlike(ours) or "trains other parameters than the reference case")
     if len(ours["losses"]) != len(theirs["losses"]):
         return _broken(f"made {len(ours['losses'])} losses, the reference case {len(theirs['losses'])}")
     double = torch.float64
@@ -432,22 +432,26 @@ def _equivalence(torch: Any, ours: Mapping[str, Any], theirs: Mapping[str, Any],
     blind = next((name for name, _, theirs_ in pairs if not theirs_.isfinite().all()), None)
     if blind:
         return _not_checked(f"the reference case has values that are infinite or not a number in {blind}: nothing can be told from it")
-    if ours["unequal"]:
-        return _broken(f"ranks have different values of {ours['unequal'][0]}")
-    apart = _apart(ours, theirs) if ours["ranks"] > 1 else 0.0
-    if apart > _MOST_APART:
-        return _broken(f"its parameters are off the reference's by {apart:.0%} of what training moved them")
     largest, worst = 0.0, ("", -1.0)
     for name, a, b in pairs:
         far, breaks = _difference(torch, a, b, promise)
         largest = max(largest, far)
         if breaks and far > worst[1]:
             worst = (name, far)
-    if not worst[0]:
-        return {"verdict": "held", "max_abs_difference": largest, "reason": ""}
     if worst[1] == math.inf:
         return {**_broken(f"values that are infinite or not a number in {worst[0]}"), "max_abs_difference": "nan"}
+    apart = _apart(ours, theirs) if ours["ranks"] > 1 else 0.0
+    far = f"its parameters are off the reference's by {apart:.0%} of what training moved them" if apart > _MOST_APART else ""
+    if _unlike(ours) or far:
+        return {**_broken(_unlike(ours) or far), "max_abs_difference": largest}
+    if not worst[0]:
+        return {"verdict": "held", "max_abs_difference": largest, "reason": ""}
     return {**_broken(f"differs most in {worst[0]}, by {worst[1]:.3g}"), "max_abs_difference": largest}
+
+
+def _unlike(ours: Mapping[str, Any]) -> str:
+    """What ranks differ in, in words; empty where they do not."""
+    return f"ranks have different values of {ours['unequal'][0]}" if ours["unequal"] else ""
 
 
 def _apart(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
@@ -456,16 +460,16 @@ def _apart(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
     A tolerance of each value does not tell: AdamW moves all by about as much, whatever their gradients are.
     """
     apart = moved = 0.0
-    for name, ended in theirs["parameters"].items():
-        began = theirs["initial"][name].double()
-        moved += float((ended.double() - began).square().sum())
+    for name, began in theirs["initial"].items():
+        ended = theirs["parameters"][name]
+        moved += float((ended.double() - began.double()).square().sum())
         apart += float((ours["parameters"][name].double() - ended.double()).square().sum())
     return math.sqrt(apart / moved) if moved else 0.0
 
 
 def _difference(torch: Any, ours: Any, theirs: Any, promise: Mapping[str, Any]) -> Tuple[float, bool]:
     """The largest distance of two values, infinite where one is not finite, and whether the promise is broken by them."""
-    if torch.equal(_bits(torch, ours), _bits(torch, theirs)):
+    if torch.equal(_degrees.bits(ours), _degrees.bits(theirs)):
         return 0.0, False
     a, b = ours.double(), theirs.double()
     away = (a - b).abs()
@@ -474,10 +478,6 @@ def _difference(torch: Any, ours: Any, theirs: Any, promise: Mapping[str, Any]) 
         return far, True
     within = away <= (promise["tolerance"] or 0) + (promise["relative_tolerance"] or 0) * b.abs()
     return far, not bool(within.all())
-
-
-def _bits(torch: Any, values: Any) -> Any:
-    return values.contiguous().reshape(-1).view(torch.uint8)
 
 
 def _broken(reason: str) -> Dict[str, Any]:

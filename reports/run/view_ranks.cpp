@@ -104,7 +104,7 @@ RankView rank_view(const CaseResult& result, const records::Rank& rank) {
   view.gib = gib(memory.peak_allocated_bytes);
   view.bytes = grouped(memory.peak_allocated_bytes);
   if (memory.peak_reserved_bytes) view.reserved_gib = gib(*memory.peak_reserved_bytes);
-  if (!view.is_largest) view.difference = largest_difference(memory, *largest.memory);
+  if (!view.is_largest) view.difference = printable(largest_difference(memory, *largest.memory));
   view.communication_gib = gib(communication == memory.at_peak.end() ? 0 : communication->second);
   view.nccl = printable(nccl_text(rank));
   return view;

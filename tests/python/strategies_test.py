@@ -272,9 +272,12 @@ print(json.dumps({name: [one.__peakbench__.promise.promise, one.__peakbench__.pr
     def on_ranks(self, *words, ranks=2, **more):
         return self.trained(*words[:3], "-m", "torch.distributed.run", "--nproc-per-node", ranks, "--standalone", "--no-python", WARM, *words[3:], **more)
 
-    def difference(self, ours, theirs):
+    def compared(self, ours, theirs):
         asked = json.dumps({"ours": ours, "theirs": theirs, "promise": {"promise": "within_tolerance", "tolerance": 1e9, "relative_tolerance": 0}})
-        told = json.loads(self.call(WARM, "-m", "peakbench.bench", "--compare", asked)[0])
+        return json.loads(self.call(WARM, "-m", "peakbench.bench", "--compare", asked)[0])
+
+    def difference(self, ours, theirs):
+        told = self.compared(ours, theirs)
         self.assertEqual(told["verdict"], "held", told)
         return told["max_abs_difference"]
 
@@ -292,7 +295,10 @@ print(json.dumps({name: [one.__peakbench__.promise.promise, one.__peakbench__.pr
         self.assertLess(self.difference("ranks", "tied"), 2e-6)
         # The comparison tells ranks that do not tell each other anything.
         self.on_ranks("ranks", "baseline", 4)
-        self.assertGreater(self.difference("ranks", "whole"), 1e-4)
+        told = self.compared("ranks", "whole")
+        self.assertEqual(told["verdict"], "broken")
+        self.assertRegex(told["reason"], "^ranks have different values of ")
+        self.assertGreater(told["max_abs_difference"], 1e-4)
 
     def test_forked_ranks_train_what_one_process_does(self):
         """As the test above, by ranks that are forked from one process. Ring attention merges its parts in fp32."""
