@@ -31,8 +31,9 @@ from peakbench._texts import kind_of
 TRAINED_VARIABLE = "PEAKBENCH_TRAINED"
 # Set by the worker of each case: the file for the sentence that says why it cannot be run.
 REFUSAL_VARIABLE = "PEAKBENCH_REFUSAL"
-# Of what training moves: ranks that round differently are 0.01 apart and less, those that do not exchange gradients 0.5 and more.
-_MOST_APART = 0.2
+# Of what training moves. Two small models (an MLP, a Llama) on two ranks were 0.00 apart in fp32, 0.06 where fsdp computed in 16 bits, and 0.54
+# and 0.92 where no gradients were exchanged.
+_MOST_APART = 0.3
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
