@@ -196,7 +196,7 @@ def described(module: ModuleType, place: str, stack: List[Found], ranks: Sequenc
 def is_reference(module: ModuleType, place: str, stack: List[Found]) -> bool:
     """Whether other stacks are compared with this one."""
     told = described(module, place, stack, ())
-    return [_selection(one) for one in stack] == told["reference"]
+    return bool([_selection(one) for one in stack] == told["reference"])
 
 
 def _selection(one: Found) -> Dict[str, Any]:

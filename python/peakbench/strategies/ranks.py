@@ -4,6 +4,7 @@ Modules that take a second to import are imported where they are used.
 """
 
 import contextlib
+import functools
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -58,11 +59,11 @@ def fsdp(model: nn.Module, mesh: Any, size: int = 0, reshard: bool = True, mixed
     from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
     precision = chosen("fsdp", "mixed", mixed, {"none": MixedPrecisionPolicy(), "bf16": MixedPrecisionPolicy(torch.bfloat16, torch.float32)})
+    shard: Any = fully_shard if reshard else functools.partial(fully_shard, reshard_after_forward=False)
     for part in [*blocks_of(model), model]:
-        fully_shard(
+        shard(
             part,
             mesh=mesh,
-            **({} if reshard else {"reshard_after_forward": False}),
             mp_policy=precision,
             offload_policy=CPUOffloadPolicy(pin_memory=device_of(model).type == "cuda") if offload else OffloadPolicy(),
         )
