@@ -13,9 +13,10 @@ namespace peakbench::emulator {
 // The ledger of this process, and what enters it.
 
 PEAKBENCH_EMULATOR_API Ledger& ledger();
-inline void add_one(std::uint64_t& counter) {
-  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+inline void add(std::uint64_t& counter, std::uint64_t value) {
+  std::atomic_ref(counter).fetch_add(value, std::memory_order_relaxed);
 }
+inline void add_one(std::uint64_t& counter) { add(counter, 1); }
 // `caller`: the code that launches it. `words`: all that could be addresses in the kernel's
 // arguments; null where these are unknown.
 PEAKBENCH_EMULATOR_API void count_launch(std::uint64_t stream, PeakbenchWork work,

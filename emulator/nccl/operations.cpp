@@ -1,7 +1,6 @@
 #include "nccl/operations.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -47,11 +46,7 @@ void count(Call call, std::uint64_t bytes, bool unsized = false) {
   if (bytes == 0) return;
   LedgerNcclCalls& row = ledger().nccl[static_cast<std::size_t>(call)];
   add_one(row.calls);
-  if (unsized) {
-    add_one(row.unsized_calls);
-  } else {
-    std::atomic_ref(row.bytes).fetch_add(bytes, std::memory_order_relaxed);
-  }
+  unsized ? add_one(row.unsized_calls) : add(row.bytes, bytes);
 }
 
 std::uint64_t given_bytes(const Communicator& self, const Collective& what) {

@@ -68,13 +68,13 @@ class CellSearch {
     auto found = largest_that_runs(
         {.first = limits.first, .last = limits.last},
         [this](std::int64_t value) { return try_value(value); }, options_.beside);
-    if (cell_.along == Along::kProgram && found.runs == limits.last &&
-        allocated_.at(limits.first) > allocated_.at(limits.last)) {
+    if (cell_.along != Along::kProgram) return found;
+    if (found.runs == limits.last && allocated_.at(limits.first) > allocated_.at(limits.last)) {
       answer_.is_smallest = true;
       found.runs = limits.first;
     }
-    if (cell_.along != Along::kProgram || found.runs || found.stopped_at ||
-        limits.first == limits.last || try_value(limits.last).answer != Answer::kRuns)
+    if (found.runs || found.stopped_at || limits.first == limits.last ||
+        try_value(limits.last).answer != Answer::kRuns)
       return found;
     answer_.is_smallest = true;
     return turned(largest_that_runs(

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <string_view>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -90,13 +90,14 @@ bool is_library_file(const std::string& file) {
 
 std::string library_file(const std::string& file) {
   if (!is_library_file(file)) return file;
-  constexpr std::pair<std::string_view, std::size_t> kFolders[] = {{"/site-packages/", 0},
-                                                                   {"/dist-packages/", 0},
-                                                                   {"/python/peakbench/", 10},
-                                                                   {"/lib/python3", 7}};
-  for (const auto& [folder, kept] : kFolders)
-    if (const auto at = file.rfind(folder); at != std::string::npos)
-      return file.substr(at + folder.size() - kept);
+  // A folder, and with what the part behind it begins.
+  const std::pair<std::string, std::string> folders[] = {{"/site-packages/", ""},
+                                                         {"/dist-packages/", ""},
+                                                         {"/python/", "peakbench/"},
+                                                         {"/lib/", "python3"}};
+  for (const auto& [folder, begins] : folders)
+    if (const auto at = file.rfind(folder + begins); at != std::string::npos)
+      return file.substr(at + folder.size());
   return file;
 }
 

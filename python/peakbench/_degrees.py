@@ -96,9 +96,9 @@ def whole_parameters(net: Any) -> Tuple[Dict[str, Any], List[str]]:
         return named, []
     told: List[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(told, {name: (tuple(one.shape), str(one.dtype), one.is_meta) for name, one in named.items()})
-    whole, unequal = {}, [name for rank in told for name in rank if any(name not in other for other in told)]
+    whole, unequal = {}, [name for other in told for name in other if name not in told[0]]
     for name, (shape, dtype, _) in told[0].items():
-        if name in unequal or any(other[name][:2] != (shape, dtype) for other in told):
+        if any(other.get(name, ())[:2] != (shape, dtype) for other in told):
             unequal.append(name)  # so that no rank waits for one that sends something else
             continue
         one = named[name].detach()

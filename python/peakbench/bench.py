@@ -440,16 +440,15 @@ def _equivalence(torch: Any, ours: Mapping[str, Any], theirs: Mapping[str, Any],
         if breaks and far > worst[1]:
             worst = (name, far)
     if worst[1] == math.inf:
-        return {**_broken(f"values that are infinite or not a number in {worst[0]}"), "max_abs_difference": "nan"}
-    apart = _apart(ours, theirs) if ours["ranks"] > 1 else 0.0
+        return _broken(f"values that are infinite or not a number in {worst[0]}", "nan")
     if _unlike(ours):
-        return {**_broken(_unlike(ours)), "max_abs_difference": largest}
+        return _broken(_unlike(ours), largest)
+    apart = _apart(ours, theirs) if ours["ranks"] > 1 else 0.0
     if apart > _MOST_APART:
-        reason = f"its parameters are off the reference's by {apart:.0%} of what training moved them"
-        return {**_broken(reason), "max_abs_difference": largest}
+        return _broken(f"its parameters are off the reference's by {apart:.0%} of what training moved them", largest)
     if not worst[0]:
         return {"verdict": "held", "max_abs_difference": largest, "reason": ""}
-    return {**_broken(f"differs most in {worst[0]}, by {worst[1]:.3g}"), "max_abs_difference": largest}
+    return _broken(f"differs most in {worst[0]}, by {worst[1]:.3g}", largest)
 
 
 def _unlike(ours: Mapping[str, Any]) -> str:
@@ -483,8 +482,8 @@ def _difference(torch: Any, ours: Any, theirs: Any, promise: Mapping[str, Any]) 
     return far, not bool(within.all())
 
 
-def _broken(reason: str) -> Dict[str, Any]:
-    return {"verdict": "broken", "max_abs_difference": None, "reason": reason}
+def _broken(reason: str, difference: Any = None) -> Dict[str, Any]:
+    return {"verdict": "broken", "max_abs_difference": difference, "reason": reason}
 
 
 def _not_checked(reason: str) -> Dict[str, Any]:

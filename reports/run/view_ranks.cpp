@@ -20,15 +20,18 @@ namespace {
 using records::CaseResult;
 using Bytes = std::map<std::string, std::int64_t>;  // by category
 
+std::int64_t of_category(const Bytes& bytes, const std::string& category) {
+  const auto found = bytes.find(category);
+  return found == bytes.end() ? 0 : found->second;
+}
+
 // A category's bytes are a + b / ranks: of these, a.
 Bytes that_stay(const CaseResult& fewer, const CaseResult& more) {
   const auto few = static_cast<double>(*fewer.spec.ranks);
   const auto many = static_cast<double>(*more.spec.ranks);
   Bytes staying;
   for (const auto& [category, bytes] : more.memory->at_peak) {
-    const auto found = fewer.memory->at_peak.find(category);
-    const auto before =
-        found == fewer.memory->at_peak.end() ? 0.0 : static_cast<double>(found->second);
+    const auto before = static_cast<double>(of_category(fewer.memory->at_peak, category));
     const auto stays = (many * static_cast<double>(bytes) - few * before) / (many - few);
     staying[category] = std::clamp<std::int64_t>(std::llround(stays), 0, bytes);
   }
@@ -67,9 +70,7 @@ std::string largest_difference(const records::Memory& ours, const records::Memor
   std::int64_t difference = 0;
   const auto look = [&](const Bytes& bytes) {
     for (const auto& [name, _] : bytes) {
-      const auto own = ours.at_peak.find(name), other = largest.at_peak.find(name);
-      const auto by = (own == ours.at_peak.end() ? 0 : own->second) -
-                      (other == largest.at_peak.end() ? 0 : other->second);
+      const auto by = of_category(ours.at_peak, name) - of_category(largest.at_peak, name);
       if (std::abs(by) <= std::abs(difference)) continue;
       difference = by;
       category = name;
@@ -94,7 +95,6 @@ std::string nccl_text(const records::Rank& rank) {
 RankView rank_view(const CaseResult& result, const records::Rank& rank) {
   const auto& memory = *rank.memory;
   const auto& largest = records::headline_rank(result);
-  const auto communication = memory.at_peak.find("communication");
   RankView view;
   view.strategy =
       printable(fmt::format("{} ({} ranks)", name_alone(result.spec), grouped(*result.spec.ranks)));
@@ -105,7 +105,7 @@ RankView rank_view(const CaseResult& result, const records::Rank& rank) {
   view.bytes = grouped(memory.peak_allocated_bytes);
   if (memory.peak_reserved_bytes) view.reserved_gib = gib(*memory.peak_reserved_bytes);
   if (!view.is_largest) view.difference = printable(largest_difference(memory, *largest.memory));
-  view.communication_gib = gib(communication == memory.at_peak.end() ? 0 : communication->second);
+  view.communication_gib = gib(of_category(memory.at_peak, "communication"));
   view.nccl = printable(nccl_text(rank));
   return view;
 }

@@ -53,8 +53,9 @@ def zero_1(model: nn.Module, loss: Callable[..., Any], optimizer: Optimizer) -> 
 def fsdp(model: nn.Module, mesh: Any, size: int = 0, reshard: bool = True, mixed: str = "none", offload: bool = False) -> nn.Module:
     """Shards parameters, gradients and the optimizer's state, block by block. https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
 
-    ``reshard``: frees a block's parameters after forward; the model's own, beside its blocks, stay, as by default there. ``mixed``: bf16 computes in 16 bits and reduces gradients in 32. ``offload``: shards
-    are on the host. On a card the model is made on ``meta``, and materialised when it is sharded.
+    ``reshard``: frees a block's parameters after forward; the model's own, beside its blocks, stay, as by default there. ``mixed``: bf16 computes in
+    16 bits and reduces gradients in 32. ``offload``: shards are on the host. On a card the model is made on ``meta``, and materialised when it is
+    sharded.
     """
     from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
