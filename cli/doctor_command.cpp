@@ -1,12 +1,16 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/columns.h"
 #include "base/errors.h"
@@ -16,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/option_values.h"
 #include "cli/plugins.h"
+#include "cli/program_words.h"
 #include "cli/worker.h"
 #include "emulator/host/card.h"
 #include "host/command.h"
@@ -34,20 +39,47 @@ namespace {
 
 struct DoctorArguments {
   std::vector<std::string> plugins;
-  bool json = false, context = false;
-  int device = 0;  // of --context, as PyTorch counts GPUs
-  std::string to;  // of --context: a card file to add the figures to; empty: none
+  bool json = false, context = false, workspaces = false;
+  int device = 0;                    // of --context, as PyTorch counts GPUs
+  std::string to;                    // a card file to add what is measured to; empty: none
+  std::vector<std::string> program;  // of --workspaces
 };
 
-// `peakbench doctor --context`: the memory of a real GPU's CUDA context. Runs `python3 -m
-// peakbench.context` and prints its result. Throws ConfigError if there is no Python, or it fails
-// without a sentence of ours.
-int measure_context(World& world, const DoctorArguments& arguments) {
+std::string interpreter_of_environment() {
   const auto interpreter = launch::torch_of_environment().python;
   if (interpreter.empty())
     throw ConfigError(
         "there is no python3 or python on PATH; install Python, or name yours in "
         "PEAKBENCH_PYTHON");
+  return interpreter;
+}
+
+// `peakbench doctor --workspaces`: `python3 -m peakbench.workspaces`, in the place of this process,
+// as the program may read what is typed.
+int measure_workspaces(const DoctorArguments& arguments) {
+  if (arguments.to.empty())
+    throw ConfigError("doctor --workspaces: name the card file to add them to: --to FILE");
+  if (arguments.program.empty())
+    throw ConfigError("doctor --workspaces: name the program to run: -- COMMAND");
+  const auto interpreter = interpreter_of_environment();
+  auto words = process::python_module(interpreter, "peakbench.workspaces");
+  words.insert(words.end(), {"--to", arguments.to});
+  if (arguments.json) words.emplace_back("--json");
+  words.emplace_back("--");
+  const auto program = runnable(arguments.program);
+  words.insert(words.end(), program.begin(), program.end());
+  std::vector<char*> typed;
+  for (auto& word : words) typed.push_back(word.data());
+  typed.push_back(nullptr);
+  ::execvp(typed.front(), typed.data());
+  throw ConfigError(fmt::format("{} cannot be started: {}", interpreter, std::strerror(errno)));
+}
+
+// `peakbench doctor --context`: the memory of a real GPU's CUDA context. Runs `python3 -m
+// peakbench.context` and prints its result. Throws ConfigError if there is no Python, or it fails
+// without a sentence of ours.
+int measure_context(World& world, const DoctorArguments& arguments) {
+  const auto interpreter = interpreter_of_environment();
   auto words = process::python_module(interpreter, "peakbench.context");
   words.insert(words.end(), {"--device", std::to_string(arguments.device)});
   if (!arguments.to.empty()) words.insert(words.end(), {"--to", arguments.to});
@@ -76,12 +108,15 @@ constexpr const char* kDoctorFooter = R"(Examples:
   peakbench doctor
   peakbench doctor --json
   peakbench doctor --context --to my-a100.json
+  peakbench doctor --workspaces --to my-a100.json -- python3 train.py
 Besides what PyTorch reserves, a process takes a CUDA context of a GPU's memory, which grows with the
 kernels that it loads. --context measures the context: the figure of nvidia-smi less what PyTorch reserved,
 with one tensor and in a small training. It needs a real GPU that nothing else uses, and PyTorch in the
 Python of $PEAKBENCH_PYTHON, else of python3 on PATH. --to FILE adds the figures to a card file, and
 `peakbench emulate --card FILE` then includes them.
-Exit codes: 0 no problem was found, or the context was measured; 2 a problem was found: each one has its fix.)";
+cuDNN chooses how much scratch memory a convolution takes. --workspaces runs a program once on a real GPU,
+and adds what cuDNN took to a card file: emulated programs with the same convolutions then take the same.
+Exit codes: 0 no problem was found, or the context was measured; with --workspaces the program's; 2 a problem was found: each one has its fix.)";
 
 constexpr std::int64_t kLittleMemory = std::int64_t{4} << 30;
 constexpr std::int64_t kLittleDisk = std::int64_t{2} << 30;
@@ -306,9 +341,17 @@ Command add_doctor(CLI::App& app, World& world) {
             "INDEX")
       ->needs(flag);
   add_value(*command, "--to", arguments->to,
-            "With --context: add the measurement to this card file", "FILE")
-      ->needs(flag);
+            "With --context and --workspaces: add what is measured to this card file", "FILE");
+  auto* workspaces = command->add_flag(
+      "--workspaces", arguments->workspaces,
+      "Measure cuDNN's workspaces of a program's convolutions on a real GPU instead");
+  workspaces->excludes(more)->excludes(torch)->excludes(flag);
+  add_program(*command, arguments->program, "program", "With --workspaces: the program, after --")
+      ->needs(workspaces);
   return [&world, arguments] {
+    if (arguments->workspaces) return measure_workspaces(*arguments);
+    if (!arguments->to.empty() && !arguments->context)
+      throw ConfigError("--to says where to add what --context or --workspaces measures");
     return arguments->context ? measure_context(world, *arguments) : examine(world, *arguments);
   };
 }

@@ -118,6 +118,7 @@ std::string takes_words(const Cell& cell, const CellAnswer& answer) {
   const auto kind = verdict ? verdict->kind : records::VerdictKind::exact;
   const auto* bound = kind == records::VerdictKind::lower_bound   ? "at least "
                       : kind == records::VerdictKind::upper_bound ? "at most "
+                      : kind == records::VerdictKind::estimate    ? "about "
                       : kind == records::VerdictKind::unreliable  ? "by unreliable figures "
                                                                   : "";
   return fmt::format("{} {}{} GiB of {} {}",

@@ -18,7 +18,7 @@ void visit_fields(CardFacts& card, Visit&& visit) {
       shared_memory_per_multiprocessor_bytes, l2_cache_bytes, memory_bytes_per_second,
       fp32_flops_per_second, tf32_flops_per_second, fp16_flops_per_second, bf16_flops_per_second,
       fp8_flops_per_second, count, late_streams, soon_streams, driver_cuda_version, cuda_version,
-      cudnn_version, nccl_version))
+      cudnn_version, nccl_version, measured_in, measured_elsewhere))
 #undef VISIT
 }
 

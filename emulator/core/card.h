@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace peakbench::emulator {
 
@@ -54,6 +55,10 @@ struct CardFacts {
   int cuda_version = 0;
   int cudnn_version = 0;
   int nccl_version = 0;
+  // Card files with measured workspaces of convolutions (core/convolutions.h): the card's own, and
+  // those of other cards of its compute capability. Empty: none.
+  std::string measured_in;
+  std::vector<std::string> measured_elsewhere;
 };
 
 inline Streams streams_of(const CardFacts& card) {

@@ -88,6 +88,13 @@ constexpr std::array<FactRow, kFacts> kFactRows{{
      "ncclCommSplit of a rank alone: how many ranks the new communicator has"},
     {UNMODELLED(nccl_unwatched, none),
      "NCCL: when PyTorch frees the tensors of collectives that nobody waits for"},
+    {UNMODELLED(measured_workspace, note),
+     "cuDNN: workspaces of convolutions, as measured[: {what}]",
+     "cuDNN's workspaces of convolutions were measured on such a card[: {what}]"},
+    {UNMODELLED(workspace_of_another_card, condition),
+     "cuDNN: workspaces of convolutions, as another card took[: {what}]",
+     "cuDNN's workspaces of convolutions are those of another card of this compute capability[: "
+     "{what}]"},
 }};
 #undef FAULT
 #undef UNMODELLED
@@ -105,6 +112,8 @@ constexpr std::array kWorkspaceRows{
     WorkspaceRow{Workspace::cufft_plan, "cufft plan workspace"},
     WorkspaceRow{Workspace::cusparse_lt, "cusparseLtSpMMACompressedSize2 workspace"},
     WorkspaceRow{Workspace::answered, "workspace of another function", true},
+    WorkspaceRow{Workspace::cudnn_measured, "cudnn convolution workspace, measured"},
+    WorkspaceRow{Workspace::cudnn_estimated, "cudnn convolution workspace, estimated"},
 };
 
 // A ledger may hold anything: the program itself can have written into it.
@@ -200,7 +209,7 @@ std::string list_text_of(const LedgerWorkspace& row) {
 }
 
 const char* word_of(Effect effect) {
-  constexpr const char* kWords[] = {"none", "condition", "lower bound", "unreliable"};
+  constexpr const char* kWords[] = {"none", "note", "condition", "lower bound", "unreliable"};
   return kWords[static_cast<std::size_t>(effect)];
 }
 

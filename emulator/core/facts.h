@@ -14,6 +14,7 @@ struct LedgerWorkspace;
 // What an entry means for the figures.
 enum class Effect : std::uint32_t {
   none,
+  note,         // they are exact; what that rests on
   condition,    // they are exact if the program's path does not depend on it
   lower_bound,  // a card takes as much or more
   unreliable,
@@ -67,8 +68,10 @@ enum class Fact : std::uint32_t {
   nccl_two_ranks,
   nccl_split_alone,
   nccl_unwatched,
+  measured_workspace,         // of cuDNN; `what`: where and when
+  workspace_of_another_card,  // the same, of a card of the same compute capability
 };
-inline constexpr int kFacts = 25;
+inline constexpr int kFacts = 27;
 
 // The list of a report that an entry of this kind belongs to.
 enum class FactList : std::uint32_t { refused, faults, unmodelled };
@@ -97,7 +100,8 @@ enum class NcclCall : std::uint32_t {
 inline constexpr int kNcclCalls = 9;
 const char* word_of(NcclCall call);  // "ncclAllGather"
 
-// A workspace whose size the vendor's library chooses, and which counts as none.
+// A workspace whose size the vendor's library chooses. Those of convolutions are measured or
+// estimated; all others count as none.
 enum class Workspace : std::uint32_t {
   cudnn_engine,
   cudnn_rnn,
@@ -105,6 +109,8 @@ enum class Workspace : std::uint32_t {
   cufft_plan,
   cusparse_lt,
   answered,  // the entry point `function` answered with 0 bytes
+  cudnn_measured,
+  cudnn_estimated,
 };
 std::string text_of(const LedgerWorkspace& row);  // "cudnn engine workspace"
 // As lists of what is not modelled name it: "cusolverDnXpotrf_bufferSize: answered with 0 bytes".

@@ -208,7 +208,9 @@ void enter(Fact kind, const FactDetails& details) {
 
 void refuse(const char* name) { enter(Fact::refused_call, {.function = name}); }
 
-void missing_workspace(Workspace kind, const char* function) {
+namespace {
+
+void enter_workspace(Workspace kind, const char* function, const WorkspaceRange& range) {
   const int device = current_device();
   std::uint64_t allocated = 0;
   const bool counted = allocated_now(device, allocated);
@@ -227,9 +229,24 @@ void missing_workspace(Workspace kind, const char* function) {
   }
   const bool first = row.calls++ == 0;
   row.uncounted_calls += !counted || beyond;
+  const auto excess = range.bytes - range.least_bytes, lack = range.most_bytes - range.bytes;
+  row.highest_bytes = std::max(row.highest_bytes, allocated + lack);
+  row.largest_excess_bytes = std::max(row.largest_excess_bytes, excess);
+  row.largest_lack_bytes = std::max(row.largest_lack_bytes, lack);
   if (!first && allocated <= row.largest_allocated_bytes) return;
   row.largest_allocated_bytes = allocated;
   put(row.operation, caller.operation);
+}
+
+}  // namespace
+
+void missing_workspace(Workspace kind, const char* function) {
+  enter_workspace(kind, function, {});
+}
+
+void convolution_workspace(const WorkspaceRange& range) {
+  const bool is_measured = range.least_bytes == range.most_bytes;
+  enter_workspace(is_measured ? Workspace::cudnn_measured : Workspace::cudnn_estimated, "", range);
 }
 
 }  // namespace peakbench::emulator

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/api.h"
@@ -39,6 +40,16 @@ PEAKBENCH_EMULATOR_API void refuse(const char* name);
 // A workspace counts as none, held while the call runs that asks for it now: the ledger keeps how
 // much was allocated meanwhile. With no lock held.
 PEAKBENCH_EMULATOR_API void missing_workspace(Workspace kind, const char* function = "");
+// The same of a convolution's workspace, which counts as `bytes`.
+struct WorkspaceRange {
+  std::uint64_t bytes = 0, least_bytes = 0, most_bytes = 0;
+};
+PEAKBENCH_EMULATOR_API void convolution_workspace(const WorkspaceRange& range);
+// How PyTorch chooses convolutions now; empty: unknown.
+struct CudnnSettings {
+  bool tf32, deterministic, benchmark;
+};
+PEAKBENCH_EMULATOR_API std::optional<CudnnSettings> cudnn_settings();
 
 // Entering a place of the program into the ledger.
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "core/callers.h"
@@ -24,6 +25,7 @@ namespace {
 std::atomic<PeakbenchReader> reader{nullptr};
 std::atomic<PeakbenchWorkListener> work_listener{nullptr};
 std::atomic<PeakbenchAllocated> allocated{nullptr};
+std::atomic<PeakbenchAskCudnn> ask_cudnn{nullptr};
 std::atomic<PeakbenchPieceListener> piece_listener{nullptr};
 thread_local int own_work = 0;
 
@@ -112,6 +114,13 @@ ReadKind ask_reader(void* to, const void* from, std::uint64_t bytes, Answer& ans
   return static_cast<ReadKind>(kind);
 }
 
+std::optional<CudnnSettings> cudnn_settings() {
+  const auto ask = ask_cudnn.load(std::memory_order_acquire);
+  int tf32 = 0, deterministic = 0, benchmark = 0;
+  if (!ask || !ask(&tf32, &deterministic, &benchmark)) return std::nullopt;
+  return CudnnSettings{tf32 != 0, deterministic != 0, benchmark != 0};
+}
+
 bool allocated_now(int device, std::uint64_t& bytes) {
   const auto ask = allocated.load(std::memory_order_acquire);
   if (ask) bytes = ask(device);
@@ -191,8 +200,9 @@ extern "C" void peakbench_emulator_watch_pools(PeakbenchPieceListener listener) 
   peakbench::emulator::piece_listener = listener;
 }
 
-extern "C" void peakbench_emulator_ask_allocated(PeakbenchAllocated ask) {
+extern "C" void peakbench_emulator_ask_pytorch(PeakbenchAllocated ask, PeakbenchAskCudnn settings) {
   peakbench::emulator::allocated = ask;
+  peakbench::emulator::ask_cudnn = settings;
 }
 
 extern "C" void peakbench_emulator_own_work(int begins) {

@@ -79,8 +79,11 @@ PEAKBENCH_VALUES_API void peakbench_emulator_counted(int device, std::uint64_t p
                                                      std::uint64_t peak_reserved_bytes);
 // How much of a device PyTorch's allocator has handed out now; asked with no lock held.
 using PeakbenchAllocated = std::uint64_t (*)(int device);
-// From now on this is called when a call would have had a workspace. Null: unknown.
-PEAKBENCH_VALUES_API void peakbench_emulator_ask_allocated(PeakbenchAllocated ask);
+// torch.backends.cudnn, as PyTorch chooses convolutions by it. 0: unknown.
+using PeakbenchAskCudnn = int (*)(int* tf32, int* deterministic, int* benchmark);
+// From now on these are called when a call has a workspace. Null: unknown.
+PEAKBENCH_VALUES_API void peakbench_emulator_ask_pytorch(PeakbenchAllocated allocated,
+                                                         PeakbenchAskCudnn settings);
 // PyTorch's allocator ran out of memory with so much handed out and so much asked for, together.
 PEAKBENCH_VALUES_API void peakbench_emulator_needed(int device, std::uint64_t bytes);
 // The allocator gave up. Adds the program's line on this thread to the last refusal; the

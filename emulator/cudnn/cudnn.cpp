@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 
 #include "core/entry.h"
 #include "core/symbols.h"
 #include "cudnn/graph.h"
+#include "cudnn/plan_workspace.h"
 #include "vendor_versions.h"
 
 // cuDNN outside its graph interface: version, handles, descriptors, batch normalisation's sizes.
@@ -25,8 +25,11 @@ Handles<void*>& streams() {
   return *streams;
 }
 
-int no_workspace(std::size_t* out) {
-  missing_workspace(Workspace::cudnn_batch_norm);
+// cuDNN itself says 0 for CUDNN_BATCHNORM_SPATIAL, whatever the card and the sizes. The persistent
+// mode, which PyTorch takes for channels last, has a workspace.
+int batch_norm_workspace(int mode, std::size_t* out) {
+  constexpr int kSpatial = 1;
+  if (mode != kSpatial) missing_workspace(Workspace::cudnn_batch_norm);
   return give(out, std::size_t{0});
 }
 
@@ -85,27 +88,32 @@ PEAKBENCH_ENTRY int cudnnGetStream(void* handle, void** stream) {
   return give(stream, set);
 }
 
-PEAKBENCH_ENTRY int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int, int, void*,
+PEAKBENCH_ENTRY int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int mode, int,
                                                                              void*, void*, void*,
-                                                                             void*,
+                                                                             void*, void*,
                                                                              std::size_t* out) {
-  return no_workspace(out);
+  return batch_norm_workspace(mode, out);
 }
-PEAKBENCH_ENTRY int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void*, int, int, void*, void*,
+PEAKBENCH_ENTRY int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void*, int mode, int, void*,
                                                                       void*, void*, void*, void*,
-                                                                      void*, std::size_t* out) {
-  return no_workspace(out);
+                                                                      void*, void*,
+                                                                      std::size_t* out) {
+  return batch_norm_workspace(mode, out);
 }
-PEAKBENCH_ENTRY int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, int, int, void*,
-                                                                         void*, std::size_t* out) {
-  return no_workspace(out);
+PEAKBENCH_ENTRY int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, int mode, int,
+                                                                         void*, void*,
+                                                                         std::size_t* out) {
+  return batch_norm_workspace(mode, out);
 }
 
 // cuDNN's graph interface, as far as convolution and attention go: any graph finds one engine. What
-// its plan needs as a workspace is known for attention on some cards (graph.h) and counts as
-// none otherwise: every run of such a plan is counted as one whose workspace is not modelled.
+// its plan needs as a workspace is known for attention on some cards (graph.h), measured or
+// estimated for convolutions (convolution.h), and counts as none otherwise: every run of such a
+// plan is counted as one whose workspace is not modelled.
 
 namespace {
+
+using Standing = PlanWorkspace::Standing;
 
 template <typename Value>
 int one(std::int64_t requested, std::int64_t* count, void* out, Value value) {
@@ -114,17 +122,40 @@ int one(std::int64_t requested, std::int64_t* count, void* out, Value value) {
   return kSuccess;
 }
 
+// Itself, or through the library that notes workspaces for it.
+bool is_for_pytorch(const void* caller) {
+  return lies_in(caller, "libtorch_cuda.so") || lies_in(caller, "libpeakbench_cudnn_observer.so");
+}
+
 // Of the graph that a plan or a configuration is of; it is read once.
-std::optional<std::int64_t> workspace_of(void* descriptor) {
+PlanWorkspace workspace_of(void* descriptor) {
   static auto& mutex = *new std::mutex;
-  static auto& known =
-      *new std::unordered_map<std::shared_ptr<const Descriptor>, std::optional<std::int64_t>>;
+  static auto& known = *new std::unordered_map<std::shared_ptr<const Descriptor>, PlanWorkspace>;
   const auto graph = graph_of(descriptor);
-  if (!graph) return std::nullopt;
+  if (!graph) return {};
   std::lock_guard lock(mutex);
   const auto found = known.find(graph);
   if (found != known.end()) return found->second;
-  return known[graph] = attention_workspace(*graph);
+  return known[graph] = plan_workspace(*graph);
+}
+
+void enter_workspace(const PlanWorkspace& workspace) {
+  switch (workspace.standing) {
+    case Standing::known:
+      return;
+    case Standing::unknown:
+      return missing_workspace(Workspace::cudnn_engine);
+    case Standing::measured:
+      enter(Fact::measured_workspace, {.what = workspace.source.c_str()});
+      break;
+    case Standing::measured_elsewhere:
+      enter(Fact::workspace_of_another_card, {.what = workspace.source.c_str()});
+      break;
+    case Standing::estimated:
+      break;
+  }
+  if (workspace.most_bytes > 0)
+    convolution_workspace({workspace.bytes, workspace.least_bytes, workspace.most_bytes});
 }
 
 }  // namespace
@@ -155,7 +186,7 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
     case kHeuristicsResults:
       // What is known was asked and measured of graphs that PyTorch builds. Another program's may
       // look the same and be computed in other types.
-      if (out && requested > 0 && lies_in(__builtin_return_address(0), "libtorch_cuda.so"))
+      if (out && requested > 0 && is_for_pytorch(__builtin_return_address(0)))
         give_graph(descriptor, *static_cast<void**>(out));
       [[fallthrough]];
     case kConfigEngine:
@@ -167,7 +198,7 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
       return one<std::int64_t>(requested, count, out, 0);
     case kConfigWorkspaceBytes:
     case kPlanWorkspaceBytes:
-      return one<std::int64_t>(requested, count, out, workspace_of(descriptor).value_or(0));
+      return one(requested, count, out, static_cast<std::int64_t>(workspace_of(descriptor).bytes));
     // Unanswered, cudnn-frontend takes a plan's shared memory for too much.
     case kConfigSharedMemoryBytes:
       return one<std::int32_t>(requested, count, out, 0);
@@ -187,7 +218,7 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
 
 PEAKBENCH_ENTRY int cudnnBackendExecute(void*, void* plan, void*) {
   if (!plan) return kBadParameter;
-  if (!workspace_of(plan)) missing_workspace(Workspace::cudnn_engine);
+  enter_workspace(workspace_of(plan));
   count_device_work();
   return kSuccess;
 }

@@ -12,6 +12,9 @@ namespace peakbench::emulator::cudnn {
 
 // cudnnBackendDescriptorType_t
 enum DescriptorType {
+  kConvolutionForward = 10,
+  kConvolutionBackwardWeight = 11,
+  kConvolutionBackwardData = 12,
   kPointwiseOperation = 13,
   kMatmulOperation = 19,
   kReductionOperation = 22,
@@ -40,6 +43,9 @@ enum ReductionMode { kSum = 0, kMaximum = 3 };
 // cudnnBackendAttributeName_t
 enum Attribute {
   kPointwiseMode = 0,
+  kConvolutionDilations = 102,
+  kConvolutionStrides = 103,
+  kConvolutionPaddings = 105,  // in front; PyTorch's are the same behind
   kHeuristicsGraph = 201,
   kHeuristicsResults = 202,
   kHeuristicsMultiprocessors = 203,
@@ -49,11 +55,24 @@ enum Attribute {
   kConfigSharedMemoryBytes = 304,
   kPlanConfig = 401,
   kPlanWorkspaceBytes = 402,
+  kForwardConvolution = 702,
+  kForwardWeight = 703,
+  kForwardInput = 704,
+  kForwardOutput = 705,
+  kBackwardDataConvolution = 708,
+  kBackwardDataWeight = 709,
+  kBackwardDataInput = 710,
+  kBackwardDataOutput = 711,
+  kBackwardWeightConvolution = 714,
+  kBackwardWeightWeight = 715,
+  kBackwardWeightInput = 716,
+  kBackwardWeightOutput = 717,
   kPointwiseDescriptor = 750,
   kGraphOperations = 801,
   kGraphEngineCount = 802,
   kTensorDataType = 901,
   kTensorDimensions = 902,
+  kTensorStrides = 903,
   kTensorIsVirtual = 907,
   kTensorRaggedOffset = 913,
   kEngineGraph = 1300,
@@ -95,8 +114,10 @@ struct Descriptor {
   int mode = -1;  // of a pointwise operation or a reduction: which one it is
   // Of a tensor.
   int data_type = -1;
-  std::vector<std::int64_t> dimensions;
+  std::vector<std::int64_t> dimensions, strides;
   bool is_virtual = false;  // within the graph: no memory of the caller's
+  // Of a convolution.
+  std::vector<std::int64_t> convolution_strides, paddings, dilations;
   // Other descriptors in it, by attribute: an operation's tensors, a graph's operations; null for
   // an unknown one.
   std::map<int, std::vector<std::shared_ptr<const Descriptor>>> holds;
@@ -121,16 +142,5 @@ void set(void* handle, int attribute, int type, std::int64_t count, const void* 
 // `to` is a configuration that comes out of the heuristics `from`: of the same graph.
 void give_graph(void* from, void* to);
 std::shared_ptr<const Descriptor> graph_of(void* handle);
-
-// The workspaces of cuDNN's engines for attention.
-
-// Bytes of workspace that cuDNN's engine for this graph needs on the emulated card, in addition to
-// those of cudnn-frontend itself. Measured on an H200, and equal to cuDNN's own figure without a
-// device (docs/evidence/real_card.md).
-//
-// Only known for cuDNN 9.19.0, compute capability 9.0, and graphs that PyTorch builds for attention
-// in 16 bits. These may have ragged or padded sequences, deterministic gradients, gradients of a
-// bias, and paged caches. Empty for all others, and for a single query.
-std::optional<std::int64_t> attention_workspace(const Descriptor& graph);
 
 }  // namespace peakbench::emulator::cudnn

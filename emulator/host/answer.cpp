@@ -124,8 +124,11 @@ class Sentence {
     const auto kind = program_.verdict.kind;
     const auto* bound = kind == VerdictKind::lower_bound   ? "at least "
                         : kind == VerdictKind::upper_bound ? "at most "
+                        : kind == VerdictKind::estimate    ? "about "
                                                            : "";
-    return fmt::format("peak {}{} of {}{}, {}{}; {}.", bound, size_text(answer_.peak_bytes),
+    const auto& error = program_.verdict.estimate;
+    const auto figure = size_text(answer_.peak_bytes) + (error ? ", " + text_of(*error) : "");
+    return fmt::format("peak {}{} of {}{}, {}{}; {}.", bound, figure,
                        size_text(answer_.total_bytes), whose(), context_text(), unfinished_text(),
                        verdict_text());
   }
@@ -221,7 +224,12 @@ class Sentence {
 
   void ended_well() {
     const auto kind = program_.verdict.kind;
-    if (peak_.bytes + contexts() > answer_.total_bytes) {
+    const auto& error = program_.verdict.estimate;
+    const auto more =
+        error ? static_cast<std::uint64_t>(error->more_reserved_bytes) * peak_.users : 0;
+    if (peak_.bytes + more + contexts() > answer_.total_bytes && error) {
+      say(Tone::doubtful, std::nullopt, fmt::format("May fit {}: {}", card(), figures()));
+    } else if (peak_.bytes + contexts() > answer_.total_bytes) {
       say(Tone::doubtful, std::nullopt,
           fmt::format("May not fit {} with its CUDA context: {}", card(), figures()));
     } else if (kind == VerdictKind::unreliable) {

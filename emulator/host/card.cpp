@@ -212,6 +212,19 @@ std::string not_served(const Card& card, const Installation& installation) {
       fmt::join(installation.architectures, ", sm_"));
 }
 
+// Cards of the same compute capability run the same kernels.
+std::vector<std::string> measured_on_others(const CardFacts& facts,
+                                            const Installation& installation) {
+  std::vector<std::string> files;
+  for (const auto& id : known_ids(installation)) {
+    const auto other = find_card(id, installation).facts;
+    if (other.major == facts.major && other.minor == facts.minor && !other.measured_in.empty() &&
+        other.id != facts.id)
+      files.push_back(other.measured_in);
+  }
+  return files;
+}
+
 }  // namespace
 
 Card parse_card(const std::string& spec, const Installation& installation) {
@@ -232,6 +245,7 @@ Card parse_card(const std::string& spec, const Installation& installation) {
   const auto architecture = architecture_for(card.facts, installation.architectures);
   if (!architecture) throw ConfigError(not_served(card, installation));
   card.facts.binary_arch = *architecture;
+  card.facts.measured_elsewhere = measured_on_others(card.facts, installation);
   card.facts.cuda_version = installation.cuda_version;
   card.facts.cudnn_version = installation.cudnn_version;
   card.facts.nccl_version = installation.nccl_version;

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/regular_file.h"
+#include "core/convolutions.h"
 #include "emulator/host/card.h"
 
 namespace peakbench::emulator {
@@ -182,8 +183,18 @@ auto said_of(const std::string& path, Read&& read) {
 // Beside the values. A misspelt `context_memory` would be an unknown one.
 ContextMemories read_context(const json& document) {
   const Fields card(document);
-  card.only({"id", "title", "values", "context_memory"});
+  card.only({"id", "title", "values", "context_memory", kConvolutionWorkspaces});
   return read_context_memory(card);
+}
+
+// Whether the file has any.
+bool check_convolutions(const std::string& path, const json& document) {
+  if (!document.contains(kConvolutionWorkspaces)) return false;
+  try {
+    return !read_convolutions(document.at(kConvolutionWorkspaces)).empty();
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(fmt::format("{}: {}{}", path, kConvolutionWorkspaces, error.what()));
+  }
 }
 
 }  // namespace
@@ -209,6 +220,8 @@ Card read_card_file(const std::filesystem::path& file) {
   CardReader reader(path, document.at("values"));
   read_values(reader, card.facts);
   card.context_memory = said_of(path, [&] { return read_context(document); });
+  if (check_convolutions(path, document))
+    card.facts.measured_in = std::filesystem::absolute(file).string();
   return card;
 }
 

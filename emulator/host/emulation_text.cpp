@@ -223,8 +223,9 @@ std::string short_answer(const EmulatedProgram& program, const Answer& answer) {
   const auto left = taken <= answer.total_bytes
                         ? size_text(answer.total_bytes - taken) + " left"
                         : size_text(taken - answer.total_bytes) + " too much";
-  return fmt::format("{}: reserves {} of {}, {} {}; {}.", head, size_text(answer.peak_bytes),
-                     size_text(answer.total_bytes), left,
+  const auto* about = program.verdict.estimate ? "about " : "";
+  return fmt::format("{}: reserves {}{} of {}, {} {}; {}.", head, about,
+                     size_text(answer.peak_bytes), size_text(answer.total_bytes), left,
                      beside_text(answer.context, answer.processes, answer.context_included),
                      verdict_word(program.verdict.kind));
 }

@@ -34,6 +34,10 @@ void count_all() {
 
 }  // namespace
 
+void answer_questions() {
+  peakbench_emulator_ask_pytorch(recording::allocated_bytes, recording::cudnn_settings);
+}
+
 void count(const recording::AllocatorEvent& event) {
   const auto stats = count_device(static_cast<c10::DeviceIndex>(event.device));
   if (event.kind == trace::EventKind::kOutOfMemory)
@@ -43,7 +47,7 @@ void count(const recording::AllocatorEvent& event) {
 }
 
 void start_counting() {
-  peakbench_emulator_ask_allocated(recording::allocated_bytes);
+  answer_questions();
   try {  // called with none of the allocator's locks
     allocator::attachOutOfMemoryObserver(
         [](std::int64_t, std::size_t, std::size_t, std::size_t) { peakbench_emulator_ran_out(); });

@@ -9,8 +9,10 @@ namespace peakbench::values {
 // For each event of the allocator, which holds its lock: peaks only fall when the program resets
 // them, and what they were then has been seen by an event before.
 void count(const recording::AllocatorEvent& event);
-// Once, when the allocator is there: answers how much is allocated, and counts what comes after the
-// last event, at the process's end.
+// From now on the stand-ins know how much is allocated, and how PyTorch chooses convolutions.
+void answer_questions();
+// Once, when the allocator is there: answers questions, and counts what comes after the last event,
+// at the process's end.
 void start_counting();
 
 }  // namespace peakbench::values

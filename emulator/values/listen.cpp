@@ -93,7 +93,7 @@ void watch() {
   peakbench_emulator_watch_allocator();
   if (allocator::get()->name() == "cudaMallocAsync") {
     peakbench_emulator_watch_pools(on_piece);
-    return peakbench_emulator_ask_allocated(recording::allocated_bytes);
+    return answer_questions();
   }
   recording::listen_to_allocator(on_allocator);
   start_counting();

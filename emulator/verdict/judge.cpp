@@ -36,6 +36,7 @@ class Judge {
     for (const LedgerReadBack* row : unknown_reads(ledger)) read(*row);
     for_each_fact(ledger, [&](Fact kind, const LedgerFact& row) { fact(ledger, kind, row); });
     for (const auto& one : missing_workspaces(ledger, request_.peak_allocated_bytes)) missing(one);
+    convolutions(ledger);
     if (!request_.of_case && !ledger.finished && used_the_card(ledger) && !is_left_behind(ledger))
       lower(fmt::format("process {} did not come to its end by itself", ledger.pid));
     if (refused_by_host_alone(ledger))
@@ -94,11 +95,16 @@ class Judge {
     const bool only_workspaces = !workspaces_.empty() && !bounded_below_;
     bounded_below_ |= !workspaces_.empty();
     name_workspaces();
+    for (auto& text : estimates_) add(result_.reasons, std::move(text));
     if (bounded_below_ && bounded_above_) {
       result_.kind = VerdictKind::unreliable;
     } else if (result_.kind != VerdictKind::unreliable) {
       if (bounded_below_) result_.kind = VerdictKind::lower_bound;
       if (bounded_above_) result_.kind = VerdictKind::upper_bound;
+    }
+    if (result_.kind == VerdictKind::exact && estimate_) {
+      result_.kind = VerdictKind::estimate;
+      result_.estimate = estimate_;
     }
     if (result_.kind == VerdictKind::exact && !result_.conditions.empty())
       result_.kind = VerdictKind::exact_if;
@@ -112,6 +118,11 @@ class Judge {
       advise(
           fmt::format("{} takes PyTorch's own convolutions and attention, whose memory is known",
                       request_.of_case ? "--cudnn off" : "torch.backends.cudnn.enabled = False"));
+    if (teachable_)
+      advise(
+          "`peakbench doctor --workspaces --to FILE -- COMMAND` on a real card measures them, once "
+          "for "
+          "all later runs");
     if (sizes_ && request_.assume.empty())
       advise("--assume nonzero=none and --assume nonzero=all give a lower and an upper bound");
     if (guessable_ && !request_.second_guess && !request_.of_case)
@@ -168,6 +179,8 @@ class Judge {
     switch (effect_of(kind)) {
       case Effect::none:
         return;
+      case Effect::note:
+        return add(result_.notes, sentence_of(kind, row));
       case Effect::condition:
         return add(result_.conditions, sentence_of(kind, row));
       case Effect::lower_bound:
@@ -186,6 +199,15 @@ class Judge {
     } else {
       unreliable(std::move(text));
     }
+  }
+
+  void convolutions(const Ledger& ledger) {
+    const auto workspaces = convolution_workspaces(ledger, request_.peak_allocated_bytes);
+    if (!workspaces) return;
+    estimate_ = wider(estimate_.value_or(EstimateError{}), workspaces->error);
+    convolutions_ = true;
+    teachable_ |= !workspaces->all_measured;
+    add(estimates_, text_of(*workspaces));
   }
 
   void missing(const MissingWorkspace& workspace) {
@@ -273,8 +295,10 @@ class Judge {
   bool bounded_below_ = false, bounded_above_ = false, sizes_ = false, branches_ = false;
   bool guessable_ = false;
   std::vector<MissingWorkspace> workspaces_;
-  bool workspaces_counted_ = true, convolutions_ = false;
+  bool workspaces_counted_ = true, convolutions_ = false, teachable_ = false;
   std::optional<std::uint64_t> least_room_;
+  std::optional<EstimateError> estimate_;
+  std::vector<std::string> estimates_;  // as reasons, behind what is missing
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 namespace peakbench::emulator {
 
+using records::EstimateError;
 using records::SecondGuess;
 using records::Verdict;
 using records::verdict_word;

@@ -59,4 +59,19 @@ std::vector<MissingWorkspace> missing_workspaces(
 
 std::string text_of(const MissingWorkspace& workspace);
 
+// Workspaces of convolutions, whose size is measured or estimated.
+
+struct ConvolutionWorkspaces {
+  std::uint64_t calls = 0;
+  bool all_measured = true;
+  std::string operation;         // PyTorch's operator of the call that is nearest to the peak
+  records::EstimateError error;  // of the peak of allocated bytes
+};
+
+// Of all devices together: the largest error. Empty without any.
+std::optional<ConvolutionWorkspaces> convolution_workspaces(
+    const Ledger& ledger, const std::optional<std::uint64_t>& peak_allocated_bytes);
+
+std::string text_of(const ConvolutionWorkspaces& workspaces);
+
 }  // namespace peakbench::emulator

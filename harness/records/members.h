@@ -431,6 +431,13 @@ void members(One& one, Visit& visit) {
   visit("problem", one.problem);
 }
 
+template <Of<EstimateError> One, class Visit>
+void members(One& one, Visit& visit) {
+  visit.needs("less_bytes", one.less_bytes, kCount);
+  visit.needs("more_bytes", one.more_bytes, kCount);
+  visit.needs("more_reserved_bytes", one.more_reserved_bytes, kCount);
+}
+
 template <Of<Verdict> One, class Visit>
 void members(One& one, Visit& visit) {
   visit.needs("kind", one.kind);
@@ -439,6 +446,7 @@ void members(One& one, Visit& visit) {
   visit("notes", one.notes);
   visit("advice", one.advice);
   visit("workspace_room_bytes", one.workspace_room_bytes, kCount);
+  visit.rarely("estimate", one.estimate);
   visit.rarely("second_guess", one.second_guess);
 }
 

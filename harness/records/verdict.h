@@ -15,6 +15,7 @@ namespace peakbench::records {
 enum class VerdictKind {
   exact,
   exact_if,     // as long as the `conditions` hold
+  estimate,     // a card takes as much, less `estimate`'s less_bytes to more_bytes
   lower_bound,  // a card takes as much or more
   upper_bound,
   unreliable,
@@ -31,6 +32,17 @@ struct SecondGuess {
   bool operator==(const SecondGuess&) const = default;
 };
 
+// How much less and more than the peak of allocated bytes a card may take, and how much more
+// PyTorch may reserve there, as far as is known.
+struct EstimateError {
+  std::int64_t less_bytes = 0, more_bytes = 0, more_reserved_bytes = 0;
+
+  bool operator==(const EstimateError&) const = default;
+};
+
+EstimateError wider(const EstimateError& a, const EstimateError& b);
+std::string text_of(const EstimateError& error);  // "-5.0 MiB/+12 MiB"
+
 struct Verdict {
   VerdictKind kind = VerdictKind::exact;
   // What the figures do not contain, or rest on; the worst first.
@@ -43,14 +55,16 @@ struct Verdict {
   // Of a lower bound for which workspaces of the vendor's choosing are missing, and nothing else:
   // it is exact unless one of them is larger than this.
   std::optional<std::int64_t> workspace_room_bytes;
+  std::optional<EstimateError> estimate;  // of the kind `estimate`
   std::optional<SecondGuess> second_guess;
 };
 
-// exact, exact if, lower bound, upper bound, unreliable.
+// exact, exact if, estimate, lower bound, upper bound, unreliable.
 const char* verdict_word(VerdictKind kind);
 VerdictKind verdict_kind_from(const std::string& word);  // throws std::invalid_argument
 
-// How much worse one kind of figure is than another: 0 for exact, and the same for both bounds.
+// How much worse one kind of figure is than another: 0 for exact, 1 for exact if and an estimate,
+// the same for both bounds.
 int doubt(VerdictKind kind);
 
 nlohmann::ordered_json to_json(const Verdict& verdict);

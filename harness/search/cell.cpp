@@ -122,9 +122,22 @@ class CellSearch {
       answer = Answer::kDoesNot;
     if (answer == Answer::kDoesNot && result->status == Status::kOk)
       result->reason = "the program ran out of memory, caught the error and continued";
+    if (answer == Answer::kRuns && may_reserve_too_much(*result)) {
+      answer = Answer::kDoesNot;
+      result->reason = "it does not fit with the largest workspaces that cuDNN may take";
+    }
     if (answer == Answer::kRuns) allocated_[value] = result->memory->peak_allocated_bytes;
     results_[value] = std::move(*result);
     return {.answer = answer, .hint = answer == Answer::kRuns ? hint_from(value) : std::nullopt};
+  }
+
+  // By the upper end of an estimate.
+  bool may_reserve_too_much(const CaseResult& result) const {
+    const auto* verdict = records::verdict_of(result);
+    if (verdict == nullptr || !verdict->estimate || !result.memory->peak_reserved_bytes)
+      return false;
+    return *result.memory->peak_reserved_bytes + verdict->estimate->more_reserved_bytes >
+           cell_.usable_bytes();
   }
 
   // Along the line through the two largest values that ran.

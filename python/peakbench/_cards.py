@@ -60,6 +60,24 @@ def find(card: str) -> Card:
     raise ValueError(f'unknown card "{shown(card)}"' + (f'; did you mean "{near[0]}"?' if near else "; `peakbench list devices` shows them"))
 
 
+class CardFileError(Exception):
+    """One sentence that says what is wrong with a card file of the user's own."""
+
+
+def file_of(file: Path, card: str) -> Dict[str, Any]:
+    """What a card file of the user's own holds; it begins as a copy of ours. CardFileError where there is none, or where it is another card's."""
+    ours = next((path for root in roots() for path in (root / "lib/peakbench/emulator/cards").glob(f"{card}.json")), None)
+    from_file = file if file.exists() else ours
+    if from_file is None and not known():
+        raise CardFileError("Peakbench's cards are not found: put `peakbench` on PATH, or name with --to a card file that is there already")
+    if from_file is None:
+        raise CardFileError(f"Peakbench has no card like this one ({card}): --to FILE needs a card file that is there already")
+    profile = json.loads(from_file.read_text(encoding="utf-8"))
+    if not isinstance(profile, dict) or profile.get("id") != card:
+        raise CardFileError(f"{from_file} is not the file of {card}")
+    return profile
+
+
 def with_options(spec: str) -> Tuple[Card, Context]:
     """``t4-16gb,context=0``: a card as ``--card`` takes it, of whose options ``memory=SIZE`` and ``context=SIZE`` mean something here.
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 from peakbench import _cards, _files, _memory
 
@@ -40,7 +40,7 @@ def main() -> int:
     try:
         print(_measured(asked))
         return 0
-    except (_Unable, _memory.MemoryUnavailable, ValueError, OSError) as error:
+    except (_Unable, _cards.CardFileError, _memory.MemoryUnavailable, ValueError, OSError) as error:
         print(f"peakbench: doctor --context: {error}", file=sys.stderr)
         return 2
 
@@ -128,16 +128,8 @@ def _asked_of_nvidia_smi(query: str) -> List[List[str]]:
 
 
 def _add(file: Path, card: str, measured: List[Dict[str, Any]]) -> None:
-    """To the list of a card file of the user's own; it begins as a copy of ours."""
-    ours: Optional[Path] = next((path for root in _cards.roots() for path in (root / "lib/peakbench/emulator/cards").glob(f"{card}.json")), None)
-    from_file = file if file.exists() else ours
-    if from_file is None and not _cards.known():
-        raise _Unable("Peakbench's cards are not found: put `peakbench` on PATH, or name with --to a card file that is there already")
-    if from_file is None:
-        raise _Unable(f"Peakbench has no card like this one ({card}): --to FILE needs a card file that is there already")
-    profile = json.loads(from_file.read_text(encoding="utf-8"))
-    if not isinstance(profile, dict) or profile.get("id") != card:
-        raise _Unable(f"{from_file} is not the file of {card}")
+    """To the list of a card file of the user's own."""
+    profile = _cards.file_of(file, card)
     profile["context_memory"] = [*profile.get("context_memory", []), *measured]
     _files.write(file, json.dumps(profile, indent=1) + "\n")
 

@@ -108,8 +108,9 @@ std::optional<Speed> speed_of(const Source& base, const CaseResult& before, cons
 
 std::string in_words(records::VerdictKind kind) {
   if (kind == records::VerdictKind::unreliable) return verdict_word(kind);
-  return fmt::format("{} {}", kind == records::VerdictKind::upper_bound ? "an" : "a",
-                     verdict_word(kind));
+  const bool begins_with_vowel =
+      kind == records::VerdictKind::upper_bound || kind == records::VerdictKind::estimate;
+  return fmt::format("{} {}", begins_with_vowel ? "an" : "a", verdict_word(kind));
 }
 
 std::optional<VerdictChange> verdict_change(const CaseResult& before, const CaseResult& after) {

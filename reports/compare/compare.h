@@ -74,7 +74,7 @@ struct LineChange {
 
 // How far the figures of an emulated case can be relied on (records/verdict.h).
 struct VerdictChange {
-  std::string base, now;  // exact, exact if, lower bound, upper bound, unreliable
+  std::string base, now;  // exact, exact if, estimate, lower bound, upper bound, unreliable
   Direction direction = Direction::kSame;
   std::string reason;  // NEW's first, where it is not exact
 };

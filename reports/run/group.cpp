@@ -145,9 +145,9 @@ void add(const CaseResult& result, std::vector<Note>& notes) {
 
 const char* meaning(VerdictKind kind) {
   static constexpr std::array kMeanings{
-      "a card takes this much", "the program's path must not depend on this",
-      "a card takes this much or more", "a card takes this much or less",
-      "a card may take more or less"};
+      "a card takes this much",         "the program's path must not depend on this",
+      "a card takes about this much",   "a card takes this much or more",
+      "a card takes this much or less", "a card may take more or less"};
   return kMeanings.at(static_cast<std::size_t>(kind));
 }
 

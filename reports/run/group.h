@@ -56,7 +56,7 @@ std::string beside_text(const records::CaseResult& result);
 // table.
 
 struct VerdictView {
-  PEAKBENCH_VIEW(text(word, "exact, exact if, lower bound, upper bound, unreliable"),
+  PEAKBENCH_VIEW(text(word, "exact, exact if, estimate, lower bound, upper bound, unreliable"),
                  flag(exact, "It is exact, without a condition"),
                  flag(doubtful, "It is unreliable, or a bound whose error is unknown"),
                  texts(reasons, "What the figures do not contain, or rest on"),

@@ -433,5 +433,57 @@ TEST(Environment, PreloadsThroughALinkWhereThePathNeedsOne) {
             static_cast<std::ptrdiff_t>(installation().libraries.size()));
 }
 
+// A card file with these entries of `convolution_workspaces`.
+std::string file_with(const std::string& list) {
+  std::ifstream ours(installation().folder / "cards/t4-16gb.json");
+  auto document = nlohmann::json::parse(ours);
+  document["convolution_workspaces"] = nlohmann::json::parse(list);
+  const auto path = std::filesystem::temp_directory_path() / "peakbench-card-test.json";
+  std::ofstream(path) << document;
+  return path.string();
+}
+
+constexpr const char* kConvolution =
+    R"({"input": [1, 3, 8, 8], "weight": [4, 3, 2, 2], "stride": [2, 2], "padding": [0, 0],
+        "dilation": [1, 1], "dtype": "float16", "layout": "channels first")";
+
+std::string entry(const std::string& rest) { return kConvolution + rest + "}"; }
+std::string release(const std::string& convolutions, const std::string& cudnn = "9.19.0") {
+  return R"({"cudnn": ")" + cudnn + R"(", "source": "a test", "convolutions": [)" + convolutions +
+         "]}";
+}
+
+TEST(Card, HasWorkspacesOfConvolutions) {
+  const auto path = file_with("[" + release(entry(R"(, "forward": 0, "backward_weight": 70)")) +
+                              "," + release("", "9.20.1") + "]");
+  EXPECT_EQ(parse(path).facts.measured_in, path);
+  EXPECT_EQ(parse("t4-16gb").facts.measured_in, "");
+}
+
+TEST(Card, KnowsWhichOtherCardsWereMeasured) {
+  EXPECT_NE(parse("h200-141gb").facts.measured_in, "");
+  EXPECT_EQ(parse("h200-141gb").facts.measured_elsewhere, std::vector<std::string>{});
+  EXPECT_EQ(parse("h100-80gb").facts.measured_elsewhere,
+            std::vector{parse("h200-141gb").facts.measured_in});
+  EXPECT_EQ(parse("a100-40gb").facts.measured_elsewhere, std::vector<std::string>{});
+}
+
+TEST(Card, SaysWhatIsWrongWithWorkspaces) {
+  const auto expect = [](const std::string& list, const std::string& part) {
+    expect_error(file_with(list), "convolution_workspaces" + part);
+  };
+  expect("[" + release(entry(R"(, "forward": 1)") + "," + entry(R"(, "forward": 2)")) + "]",
+         "[0].convolutions[1]: forward: 2, and 1 in an earlier entry of the same convolution");
+  expect("[" + release(entry(R"(, "forward": -1)")) + "]",
+         "[0].convolutions[0]: forward: expected a whole number of at least 0, got -1");
+  expect("[" + release(entry(R"(, "forward": 18446744073709551615)")) + "]",
+         "[0].convolutions[0]: forward: expected a whole number");
+  expect("[" + release("", "9.19") + "]", "[0]: cudnn: expected a release like 9.19.0");
+  expect("[" + release("") + "," + release("") + "]", "[1]: cudnn: 9.19.0 is there already");
+  expect("[" + release(entry(R"(, "bytes": 1)")) + "]", "[0].convolutions[0]: unknown member");
+  expect(R"([{"cudnn": "9.19.0"}])", "[0]: source: missing");
+  expect("{}", ": expected a list");
+}
+
 }  // namespace
 }  // namespace peakbench::emulator

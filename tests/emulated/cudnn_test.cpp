@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cudnn/graph.h"
+#include "cudnn/attention.h"
 #include "in_emulation.h"
 
 namespace peakbench::emulator::cudnn {

@@ -42,6 +42,10 @@ for _ in range(n):
 """
 
 
+# Whose memory is known to the byte.
+OWN_CONVOLUTIONS = ("--cudnn", "off")
+
+
 class Fit(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -72,12 +76,12 @@ class Fit(unittest.TestCase):
 
     def check_boundary(self, cell, model, stack):
         n = cell["largest"]
-        self.assertEqual(self.statuses(model, stack, [cell["device"]], (n, n + 1)), ["ok", "out_of_memory"], cell["id"])
+        self.assertEqual(self.statuses(model, stack, [cell["device"]], (n, n + 1), *OWN_CONVOLUTIONS), ["ok", "out_of_memory"], cell["id"])
 
     def check_least(self, cell, model, stack, batch):
         least = cell["memory"]["least_memory_bytes"]
         card = cell["device"].split(",")[0]
-        self.assertEqual(self.statuses(model, stack, [f"{card},memory={bytes}B" for bytes in (least, least - STEP)], (batch,)),
+        self.assertEqual(self.statuses(model, stack, [f"{card},memory={bytes}B" for bytes in (least, least - STEP)], (batch,), *OWN_CONVOLUTIONS),
                          ["ok", "out_of_memory"], cell["id"])
         self.assertGreaterEqual(least + STEP, cell["memory"]["peak_allocated_bytes"])
 
@@ -86,7 +90,7 @@ class Models(Fit):
     def test_the_largest_runs_and_the_next_does_not(self):
         stacks = ("baseline", "lora+checkpointing")
         found = self.fit("--model", MODEL, "--strategy", stacks[0], "--strategy", stacks[1], "--card",
-                         "a100-40gb,memory=800MiB,context=0", "--card", "t4-16gb,memory=700MiB,context=0", "--least")
+                         "a100-40gb,memory=800MiB,context=0", "--card", "t4-16gb,memory=700MiB,context=0", "--least", *OWN_CONVOLUTIONS)
         self.assertEqual(len(found["cells"]), 4)
         for cell in found["cells"]:
             stack = "+".join(part["id"] for part in cell["strategies"])
@@ -108,11 +112,22 @@ class Models(Fit):
         self.assertEqual(sorted(path.name for path in (self.folder / "fit").iterdir()), ["cases", "fit.json", "run.json"])
         self.peakbench("report", "fit")
 
+    def test_an_estimate_fits_with_its_largest_error(self):
+        device = "a100-40gb,memory=800MiB,context=0"
+        [cell] = self.fit("--model", MODEL, "--strategy", "baseline", "--card", device)["cells"]
+        largest = cell["largest"]
+        self.assertEqual(self.statuses(MODEL, "baseline", [f"emulated:{device}"], (largest, largest + 1)), ["ok", "ok"])
+        self.assertEqual(cell["verdict"]["kind"], "estimate")
+        more = cell["verdict"]["estimate"]["more_reserved_bytes"]
+        self.assertLessEqual(cell["memory"]["peak_reserved_bytes"] + more, cell["card_memory_bytes"])
+        said = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--card", device, "--no-report", "--out", "told").stdout
+        self.assertIn("does not fit with the largest workspaces that cuDNN may take", " ".join(said.split()))
+
     def test_what_does_not_fit_says_what_it_needs(self):
         done = self.peakbench("fit", "--model", MODEL, "--strategy", "baseline", "--card", "h100-80gb,memory=128MiB,context=0", "--least", "--out", "none",
                               exit_code=3)
         first = done.stdout.splitlines()[0]
-        self.assertRegex(first, r"^vit-b-16,layers=2 on h100-80gb,context=0,memory=128MiB: not even batch size 1; baseline needs at least 0\.\d+ GiB of 0\.125 GiB "
+        self.assertRegex(first, r"^vit-b-16,layers=2 on h100-80gb,context=0,memory=128MiB: not even batch size 1; baseline needs 0\.\d+ GiB of 0\.125 GiB "
                                 r"with no CUDA context set aside\.$")
         self.assertIn("Which allocation fails\n", done.stdout)
         cell = json.loads((self.folder / "none/fit.json").read_text(encoding="utf-8"))["cells"][0]

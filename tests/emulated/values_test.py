@@ -86,7 +86,7 @@ class ValuesTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(cpu, card)
         self.assertEqual((self.verdict["kind"], self.conditions()), ("lower bound", []), self.said)
-        self.assertTrue(all(re.search("workspace|NVIDIA's library", reason) for reason in self.verdict["reasons"]), self.said)
+        self.assertTrue(all(re.search("workspace|NVIDIA's library|scratch memory", reason) for reason in self.verdict["reasons"]), self.said)
 
     def test_a_backward_pass_that_dropped_something_is_not_known(self):
         for kind in ("dropped_by_a_recurrent_network", "dropped_by_attention"):

@@ -420,5 +420,75 @@ TEST_F(VerdictTest, WhyValuesWereNotComputed) {
   EXPECT_EQ(json.at("advice").size(), 3u);
 }
 
+class ConvolutionsTest : public VerdictTest {
+ protected:
+  ConvolutionsTest() {
+    ledger_->counts_known = 1;
+    ledger_->devices[0].peak_allocated_bytes = kPeak;
+  }
+
+  // Asked for with `bytes` of a range, `allocated` with them.
+  void add_convolution(Workspace kind, std::uint64_t allocated, std::uint64_t excess,
+                       std::uint64_t lack) {
+    LedgerWorkspace& row = add_workspace(4, allocated, kind);
+    row.highest_bytes = allocated + lack;
+    row.largest_excess_bytes = excess;
+    row.largest_lack_bytes = lack;
+  }
+
+  static constexpr std::int64_t kMiB = 1 << 20, kPeak = 1000 * kMiB, kMoved = kPeak / 100;
+};
+
+TEST_F(ConvolutionsTest, FarFromThePeakMoveBlocksAlone) {
+  add_convolution(Workspace::cudnn_estimated, 500 * kMiB, 30 * kMiB, 100 * kMiB);
+  EXPECT_EQ(verdict().kind, VerdictKind::estimate);
+  EXPECT_EQ(verdict().estimate, (records::EstimateError{kMoved, kMoved, 100 * kMiB + kMoved}));
+}
+
+TEST_F(ConvolutionsTest, MayRaiseOrLowerThePeakThatTheyAreNear) {
+  add_convolution(Workspace::cudnn_estimated, 990 * kMiB, 30 * kMiB, 100 * kMiB);
+  EXPECT_EQ(verdict().estimate,
+            (records::EstimateError{30 * kMiB + kMoved, 90 * kMiB + kMoved, 100 * kMiB + kMoved}));
+  EXPECT_THAT(verdict().reasons.front(), testing::HasSubstr("is estimated (aten::convolution, 4 "
+                                                            "calls)"));
+  EXPECT_THAT(verdict().reasons.front(), testing::HasSubstr("-40.0 MiB/+100.0 MiB"));
+}
+
+TEST_F(ConvolutionsTest, AreTheWorstOfSeveral) {
+  add_convolution(Workspace::cudnn_measured, 1000 * kMiB, 0, 0);
+  EXPECT_EQ(verdict().estimate, (records::EstimateError{kMoved, kMoved, kMoved}));
+  EXPECT_THAT(verdict().reasons.front(), testing::HasSubstr("was measured"));
+  EXPECT_THAT(verdict().advice, testing::Not(testing::Contains(testing::HasSubstr("doctor"))));
+  add_convolution(Workspace::cudnn_estimated, 1000 * kMiB, 20 * kMiB, 10 * kMiB);
+  EXPECT_EQ(verdict().estimate,
+            (records::EstimateError{20 * kMiB + kMoved, 10 * kMiB + kMoved, 10 * kMiB + kMoved}));
+  EXPECT_THAT(verdict().advice, testing::Contains(testing::HasSubstr("doctor --workspaces")));
+}
+
+TEST_F(ConvolutionsTest, AreNoEstimateWhereSomethingElseIsMissing) {
+  add_convolution(Workspace::cudnn_estimated, 500 * kMiB, 0, 0);
+  add_workspace(1, 10, Workspace::cufft_plan);
+  EXPECT_EQ(verdict().kind, VerdictKind::lower_bound);
+  EXPECT_THAT(verdict().reasons.front(), testing::HasSubstr("cufft"));
+  EXPECT_EQ(verdict().estimate, std::nullopt);
+}
+
+TEST_F(ConvolutionsTest, AreMissingWhereNobodyKnowsWhatWasAllocated) {
+  add_convolution(Workspace::cudnn_estimated, 500 * kMiB, 0, 0);
+  ledger_->workspaces.rows[0].uncounted_calls = 1;
+  EXPECT_EQ(verdict().kind, VerdictKind::lower_bound);
+}
+
+TEST_F(ConvolutionsTest, ThatWereMeasuredWithoutAWorkspaceAreExact) {
+  add_fact(Fact::measured_workspace, "", "NVIDIA H200, today");
+  EXPECT_EQ(verdict().kind, VerdictKind::exact);
+  EXPECT_THAT(verdict().notes, testing::Contains(testing::HasSubstr("NVIDIA H200, today")));
+}
+
+TEST_F(ConvolutionsTest, OfAnotherCardAreACondition) {
+  add_fact(Fact::workspace_of_another_card, "", "NVIDIA H200, today");
+  EXPECT_EQ(verdict().kind, VerdictKind::exact_if);
+}
+
 }  // namespace
 }  // namespace peakbench::emulator

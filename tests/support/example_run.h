@@ -111,6 +111,7 @@ inline records::CaseResult example_case() {
                                        .notes = {"a note"},
                                        .advice = {"--cudnn off"},
                                        .workspace_room_bytes = 1 << 30,
+                                       .estimate = std::nullopt,
                                        .second_guess = std::nullopt};
   result.emulation = emulation;
   result.losses = {2.5, 2.25};

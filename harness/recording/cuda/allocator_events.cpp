@@ -1,5 +1,6 @@
 #include "recording/cuda/allocator_events.h"
 
+#include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <optional>
@@ -65,6 +66,18 @@ std::uint64_t allocated_bytes(int device) {
   const auto stats =
       c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
   return static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
+}
+
+int cudnn_settings(int* tf32, int* deterministic, int* benchmark) {
+  const auto& context = at::globalContext();
+  try {
+    *tf32 = context.allowTF32CuDNN() ? 1 : 0;
+  } catch (const std::exception&) {
+    return 0;
+  }
+  *deterministic = context.deterministicCuDNN() || context.deterministicAlgorithms() ? 1 : 0;
+  *benchmark = context.benchmarkCuDNN() ? 1 : 0;
+  return 1;
 }
 
 }  // namespace peakbench::recording

@@ -29,4 +29,8 @@ void listen_to_allocator(AllocatorListener listener);
 // What the allocator has handed out of a device now. Not under its lock.
 std::uint64_t allocated_bytes(int device);
 
+// torch.backends.cudnn, as PyTorch chooses convolutions by it. 0: unknown, as it was set in two
+// ways that contradict each other.
+int cudnn_settings(int* tf32, int* deterministic, int* benchmark);
+
 }  // namespace peakbench::recording

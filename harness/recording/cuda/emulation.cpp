@@ -18,6 +18,7 @@ ReportFunction report_function() {
 }
 
 using AllocatedFunction = std::uint64_t (*)(int device);
+using CudnnFunction = int (*)(int* tf32, int* deterministic, int* benchmark);
 
 // Reads whose values are not known: answered with zeros, with plausible values, or with what was
 // copied there before later device work that may have been meant to change it (`uncertain`).
@@ -31,9 +32,9 @@ nlohmann::json unknown_read_back(const nlohmann::json& row, std::int64_t uncerta
 }  // namespace
 
 void tell_emulation_of_allocations() {
-  if (const auto answer = reinterpret_cast<void (*)(AllocatedFunction)>(
-          ::dlsym(RTLD_DEFAULT, "peakbench_emulator_ask_allocated")))
-    answer(recording::allocated_bytes);
+  if (const auto answer = reinterpret_cast<void (*)(AllocatedFunction, CudnnFunction)>(
+          ::dlsym(RTLD_DEFAULT, "peakbench_emulator_ask_pytorch")))
+    answer(recording::allocated_bytes, recording::cudnn_settings);
   const auto watch =
       reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "peakbench_emulator_watch_allocator"));
   const auto tell = reinterpret_cast<void (*)(std::uint64_t, std::uint64_t)>(

@@ -1,6 +1,6 @@
 """MobileNetV3 in channels_last and bf16 autocast, then an evaluation that counts correct answers.
 
-Expected: ends well, lower bound (cuDNN's workspaces)
+Expected: ends well, estimate (cuDNN's workspaces)
 """
 
 import torch

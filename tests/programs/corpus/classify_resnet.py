@@ -1,6 +1,6 @@
 """A torchvision ResNet-18, trained for three steps with SGD and momentum.
 
-Expected: ends well, lower bound (cuDNN's workspaces)
+Expected: ends well, estimate (cuDNN's workspaces)
 """
 
 import torch

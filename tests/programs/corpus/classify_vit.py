@@ -1,6 +1,6 @@
 """A small vision transformer of torchvision in a training loop with a learning rate schedule, label smoothing and clipping.
 
-Expected: ends well, lower bound (the patches are a convolution)
+Expected: ends well, estimate (the patches are a convolution)
 """
 
 import torch

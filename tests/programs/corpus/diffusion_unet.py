@@ -1,6 +1,6 @@
 """A diffusion model: a small U-Net learns the noise, then a picture is drawn in ten steps, with an average of its weights.
 
-Expected: ends well, lower bound (cuDNN's workspaces)
+Expected: ends well, estimate (cuDNN's workspaces)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A small DCGAN: two networks and two optimizers, spectral norm, losses that are printed.
 
-Expected: ends well, lower bound (cuDNN's workspaces)
+Expected: ends well, estimate (cuDNN's workspaces)
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A traced model, saved, loaded on the card and run with the fuser's default settings.
 
-Expected: ends well, lower bound (the engines' workspaces)
+Expected: ends well, estimate (the engines' workspaces)
 """
 
 import io

@@ -1,6 +1,6 @@
 """DeepLabV3 of torchvision, trained on masks, with the intersection over union of a batch.
 
-Expected: ends well, lower bound (cuDNN's workspaces)
+Expected: ends well, estimate (cuDNN's workspaces)
 """
 
 import torch
