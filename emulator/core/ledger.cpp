@@ -229,10 +229,9 @@ void enter_workspace(Workspace kind, const char* function, const WorkspaceRange&
   }
   const bool first = row.calls++ == 0;
   row.uncounted_calls += !counted || beyond;
-  const auto excess = range.bytes - range.least_bytes, lack = range.most_bytes - range.bytes;
-  row.highest_bytes = std::max(row.highest_bytes, allocated + lack);
-  row.largest_excess_bytes = std::max(row.largest_excess_bytes, excess);
-  row.largest_lack_bytes = std::max(row.largest_lack_bytes, lack);
+  row.highest_bytes = std::max(row.highest_bytes, allocated + range.most_bytes - range.bytes);
+  row.largest_excess_bytes = std::max(row.largest_excess_bytes, range.bytes - range.least_bytes);
+  row.largest_most_bytes = std::max(row.largest_most_bytes, range.most_bytes);
   if (!first && allocated <= row.largest_allocated_bytes) return;
   row.largest_allocated_bytes = allocated;
   put(row.operation, caller.operation);

@@ -107,8 +107,8 @@ struct LedgerWorkspace {
   // That PyTorch's allocator had handed out of the device meanwhile, and below which operator.
   std::uint64_t largest_allocated_bytes;
   // Of a convolution's workspace, which is among them: the same with the largest that it may be;
-  // how much smaller, and how much larger, one may be than it was asked for.
-  std::uint64_t highest_bytes, largest_excess_bytes, largest_lack_bytes;
+  // how much smaller one may be than it was asked for; the largest that any may be.
+  std::uint64_t highest_bytes, largest_excess_bytes, largest_most_bytes;
   std::uint32_t device;
   Workspace kind;
   char function[96];  // that answered, where the kind does not say

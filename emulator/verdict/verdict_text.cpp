@@ -234,14 +234,15 @@ namespace {
 // 0.51% away in 8 of 50 cases (docs/evidence/real_card.md).
 constexpr std::uint64_t kMovedBlocks = 100;
 
-// The peak may be at such a call, and lower if its workspace is smaller.
+// The peak may be at such a call, and lower if its workspace is smaller. One that finds no free
+// block has a segment of its own.
 records::EstimateError error_of(const LedgerWorkspace& row, std::uint64_t peak) {
   const bool is_at_peak = row.largest_allocated_bytes + row.largest_excess_bytes > peak;
   const auto less = is_at_peak ? std::min(row.largest_excess_bytes, peak) : 0;
   const auto more = row.highest_bytes > peak ? row.highest_bytes - peak : 0;
   const auto moved = peak / kMovedBlocks;
   return {static_cast<std::int64_t>(less + moved), static_cast<std::int64_t>(more + moved),
-          static_cast<std::int64_t>(row.largest_lack_bytes + moved)};
+          static_cast<std::int64_t>(row.largest_most_bytes + moved)};
 }
 
 }  // namespace

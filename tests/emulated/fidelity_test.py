@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from given import PEAKBENCH
+from given import ALL, PEAKBENCH
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = os.environ.get("PEAKBENCH_ORACLE")
@@ -56,6 +56,14 @@ class FidelityTest(unittest.TestCase):
         record["cases"][case]["peak_allocated_bytes"] = int(record["cases"][case]["peak_allocated_bytes"] * 1.01)
         golden.write_text(json.dumps(record), encoding="utf-8")
         self.assertIn(case, self.fidelity("--card", "h100-80gb", "--hold-to", golden, exit_code=1))
+
+    @unittest.skipUnless(ALL and PYTHON, "--all, and stock Python PyTorch")
+    def test_workspaces_are_taught_by_the_card(self):
+        self.fidelity("--card", "h100-80gb", "--against", "emulated:h100-80gb", only="workspaces")
+        rows = [line for line in self.page.read_text(encoding="utf-8").splitlines() if line.startswith(("| resnet50 ", "| convnext_tiny ", "| unet "))]
+        self.assertEqual(len(rows), 3)
+        for row in rows:
+            self.assertRegex(row, r"\| [\d,]{9,} \| 0 \| 0 \| 0 \| 0 \|$")
 
     def test_what_differs_is_named(self):
         self.fidelity("--card", "h100-80gb", "--against", "emulated:t4-16gb")

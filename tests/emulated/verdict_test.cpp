@@ -433,7 +433,7 @@ class ConvolutionsTest : public VerdictTest {
     LedgerWorkspace& row = add_workspace(4, allocated, kind);
     row.highest_bytes = allocated + lack;
     row.largest_excess_bytes = excess;
-    row.largest_lack_bytes = lack;
+    row.largest_most_bytes = lack;
   }
 
   static constexpr std::int64_t kMiB = 1 << 20, kPeak = 1000 * kMiB, kMoved = kPeak / 100;
