@@ -249,6 +249,7 @@ constexpr const char* kEmulateFooter = R"(Examples:
   peakbench emulate --card a100-40gb,memory=20GiB --json took.json -- python3 train.py --batch 8
   peakbench emulate --card h100-80gb --assume nonzero=all -- python3 train.py
   peakbench emulate --card h100-80gb,count=8 -- torchrun --nproc-per-node 8 train.py
+  peakbench emulate --card h100-80gb,count=8 --world 64 --rank 0,63 -- python3 train.py
   peakbench train.py --batch 8
 
 The first line shows whether the program fits the card, and the verdict: how far the figures can be relied
@@ -268,6 +269,23 @@ struct EmulateArguments {
   bool lines = true, details = false, quiet = false;
   std::string json;
 };
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+
+void add_world(CLI::App& command, emulator::World& world) {
+  auto* size = add_number(command, "--world", world.ranks,
+                          "Run ranks of a world of N, which need not exist (torchrun's variables "
+                          "are set); --card's count is the GPUs of a node",
+                          1, kMostRanks);
+  command
+      .add_option("--rank", world.run,
+                  "With --world: which ranks to run, one after the other (default 0)")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(std::int64_t{0}, kMostRanks - 1))
+      ->needs(size);
+}
 
 // The option of `emulate` that the program was given in its place, and where it belongs; empty:
 // there is none. Short names are left out: programs have their own -v and -q.
@@ -293,6 +311,7 @@ int emulate(World& world, const CLI::App& command, EmulateArguments& arguments) 
                       " -- python3 train.py");
   const auto misplaced = misplaced_option(command, request.command);
   request.command = runnable(request.command);
+  if (request.world.ranks > 0 && request.world.run.empty()) request.world.run = {0};
   if (arguments.json == "-")
     request.json_out = &world.out;
   else
@@ -343,6 +362,7 @@ Command add_emulate(CLI::App& app, World& world) {
       "bound, nonzero=none a lower bound",
       "NAME=WHAT");
   add_second_guess(*command, request.second_guesses);
+  add_world(*command, request.world);
   add_program(*command, request.command, "program", "Python script, or command, with its arguments")
       ->type_name("PROGRAM ARG");
   request.look.colours = screen_of(STDERR_FILENO).live;

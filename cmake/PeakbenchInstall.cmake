@@ -51,9 +51,9 @@ if(TARGET peakbench)
 endif()
 install(DIRECTORY ${PEAKBENCH_EMULATOR_DIR}/ DESTINATION lib/peakbench/emulator COMPONENT program USE_SOURCE_PERMISSIONS OPTIONAL)
 
-# Inside of traced programs.
-install(FILES ${PROJECT_SOURCE_DIR}/harness/recording/python/sitecustomize.py ${PROJECT_SOURCE_DIR}/harness/recording/python/peakbench_tracing.py
-  DESTINATION lib/peakbench/tracer COMPONENT program)
+# Inside of traced and emulated programs.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/harness/recording/python/
+  DESTINATION lib/peakbench/tracer COMPONENT program FILES_MATCHING PATTERN "*.py")
 if(TARGET peakbench_tracer)
   install(TARGETS peakbench_tracer LIBRARY DESTINATION lib/peakbench/tracer COMPONENT program)
 endif()

@@ -63,11 +63,10 @@ __attribute__((constructor)) void remember() {
   for (char** variable = environ; *variable; ++variable)
     if (is_launchers(*variable)) found->variables.emplace_back(*variable);
   const char* preload = std::getenv("LD_PRELOAD");
-  const std::string python =
-      std::getenv("PEAKBENCH_TRACE_FOLDER") ? first_of(std::getenv("PYTHONPATH")) : "";
-  const std::pair<std::string_view, std::string> lists[] = {{kPreload, preload ? preload : ""},
-                                                            {kPath, first_of(std::getenv("PATH"))},
-                                                            {kPython, python}};
+  const std::pair<std::string_view, std::string> lists[] = {
+      {kPreload, preload ? preload : ""},
+      {kPath, first_of(std::getenv("PATH"))},
+      {kPython, first_of(std::getenv("PYTHONPATH"))}};
   for (const auto& [name, beginning] : lists)
     if (!beginning.empty()) found->beginnings.push_back({name, std::string(name) + beginning});
   given = found;

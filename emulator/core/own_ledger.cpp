@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/callers.h"
+#include "core/facts.h"
 #include "core/state.h"
 #include "core/symbols.h"
 #include "interpreter/python_api.h"
@@ -146,4 +147,10 @@ extern "C" void peakbench_emulator_is_rank(int rank, int ranks) {
   const std::lock_guard lock(mutex);
   of_group = {rank, ranks};
   if (machine_state_made()) put(*state().ledger, of_group);
+}
+
+extern "C" void peakbench_emulator_is_alone(int rank, int ranks) {
+  using namespace peakbench::emulator;
+  peakbench_emulator_is_rank(rank, ranks);
+  enter(Fact::nccl_alone, {.rank = rank, .ranks = ranks});
 }

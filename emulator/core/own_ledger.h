@@ -87,6 +87,8 @@ extern "C" {
 // The default process group of torch.distributed: from now on all devices of the process are this
 // rank's.
 PEAKBENCH_EMULATOR_API void peakbench_emulator_is_rank(int rank, int ranks);
+// The other ranks of torch.distributed do not exist, and are taken to be like this one.
+PEAKBENCH_EMULATOR_API void peakbench_emulator_is_alone(int rank, int ranks);
 }
 
 namespace peakbench::emulator {

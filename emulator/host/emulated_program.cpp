@@ -47,8 +47,9 @@ std::optional<PreparedCommand> prepare(const EmulatedCommand& command,
   const Installation installation = for_program(found, torch);
   Card card = parse_card(command.card, installation);
   if (!limited) take_limit_away(card);
+  auto runs = environments_of_runs(command.world, card.facts.count);
   PreparedCommand prepared{torch, installation, card,
-                           emulation_environment(card, installation, folder)};
+                           emulation_environment(card, installation, folder), std::move(runs)};
   append(prepared.environment, values_environment(command.values, found, torch, cancelled));
   if (command.more_environment) try {
       append(prepared.environment, command.more_environment({torch, folder, cancelled}));
@@ -102,10 +103,8 @@ std::string not_started(const std::string& program, int error) {
   return fmt::format("{} was not started: {}{}", program, std::strerror(error), hint);
 }
 
-}  // namespace
-
-int run_program(const std::vector<std::string>& command, const process::Environment& environment,
-                const ProgramSignals& signals, ProgramOutput output) {
+int run_once(const std::vector<std::string>& command, const process::Environment& environment,
+             const ProgramSignals& signals, ProgramOutput output) {
   // The program's start closes it; what comes through is why there was none.
   process::Pipe problem;
   if (!problem.open())
@@ -123,8 +122,25 @@ int run_program(const std::vector<std::string>& command, const process::Environm
   int status = 0;
   while (waitpid(program, &status, 0) < 0 && errno == EINTR)
     signals.pass_on_to_descendants(program);
-  signals.restore();
   if (error) throw ConfigError(not_started(command[0], error));
+  return status;
+}
+
+process::Environment joined(process::Environment environment, const process::Environment& more) {
+  append(environment, more);
+  return environment;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& command, const process::Environment& environment,
+                const ProgramSignals& signals, ProgramOutput output,
+                const std::vector<process::Environment>& runs) {
+  int status = 0;
+  for (const auto& run : runs) {
+    status = run_once(command, joined(environment, run), signals, output);
+    if (status != 0 || signals.came_for_program() != 0) break;
+  }
   return status;
 }
 
@@ -135,15 +151,22 @@ process::ProcessEnd run_unattended(const std::vector<std::string>& command,
   process::ProcessSpec spec;
   spec.arguments = command;
   spec.arguments[0] = process::find_program(command[0])->string();
-  spec.environment = prepared.environment;
   const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");  // as in run_program
-  if (devices && *devices)
-    std::erase_if(spec.environment,
-                  [](const auto& variable) { return variable.first == "CUDA_VISIBLE_DEVICES"; });
   spec.log_path = log.string();
   spec.timeout = limit;
-  return process::run_process(
-      spec, [](const std::string&) {}, cancelled);
+  process::ProcessEnd end;
+  for (const auto& run : prepared.runs) {
+    spec.environment = joined(prepared.environment, run);
+    if (devices && *devices)
+      std::erase_if(spec.environment,
+                    [](const auto& variable) { return variable.first == "CUDA_VISIBLE_DEVICES"; });
+    end = process::run_process(
+        spec, [](const std::string&) {}, cancelled);
+    if (!end.start_error.empty() || end.stopped != process::Stop::kNone || end.exit_code != 0 ||
+        end.signal != 0)
+      break;
+  }
+  return end;
 }
 
 }  // namespace peakbench::emulator

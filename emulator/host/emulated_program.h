@@ -32,6 +32,7 @@ struct EmulatedCommand {
   std::string card = "h100-80gb";
   std::vector<std::string> command;  // program and arguments
   ValuesRequest values;
+  World world;
   // What the program is to have in its environment besides; asked once.
   std::function<process::Environment(const BeforeProgram&)> more_environment;
 };
@@ -41,6 +42,7 @@ struct PreparedCommand {
   Installation installation;  // for that PyTorch
   Card card;
   process::Environment environment;
+  std::vector<process::Environment> runs;  // of the program: what each has in addition
 };
 
 // `folder`: of ledgers (ledgers.h). `limited`: false gives the card more memory than any
@@ -69,15 +71,17 @@ struct EmulatedProgram {
 // Where its standard output goes.
 enum class ProgramOutput { kOwn, kToStandardError };
 
-// Waits for its end; its status, as waitpid gives it. Which of several devices to use
+// Runs it once or, if it stands for several ranks, one after the other until one fails. Waits for
+// the end; its status, as waitpid gives it. Signals stay passed on. Which of several devices to use
 // (CUDA_VISIBLE_DEVICES) is the caller's to say: a value of ours wins there. Throws ConfigError
 // where it was not started, with the reason.
 int run_program(const std::vector<std::string>& command, const process::Environment& environment,
-                const ProgramSignals& signals, ProgramOutput output = ProgramOutput::kOwn);
+                const ProgramSignals& signals, ProgramOutput output = ProgramOutput::kOwn,
+                const std::vector<process::Environment>& runs = {{}});
 
 // A prepared program without input, whose output goes to a file.
 
-// Waits for its end; after `limit`, or when `cancelled`, it is ended.
+// Runs it as run_program does. Waits for its end; after `limit`, or when `cancelled`, it is ended.
 process::ProcessEnd run_unattended(const std::vector<std::string>& command,
                                    const PreparedCommand& prepared,
                                    const std::filesystem::path& log, std::chrono::seconds limit,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -100,10 +101,10 @@ std::string preload_list(const Installation& installation) {
   return list;
 }
 
-// Before the machine's own: nvidia-smi.
-std::string path_with_programs(const std::filesystem::path& folder) {
-  const char* before = std::getenv("PATH");
-  return folder.string() + (before && *before ? std::string(":") + before : "");
+// The folder, then those of the variable.
+std::string before(const char* variable, const std::filesystem::path& folder) {
+  const char* own = std::getenv(variable);
+  return folder.string() + (own && *own ? std::string(":") + own : "");
 }
 
 std::string all_devices(int count) {
@@ -122,9 +123,31 @@ process::Environment emulation_environment(const Card& card, const Installation&
           {kSharedVariable, ledger_folder.string()},
           // A machine that hides its real cards by this variable must not hide the emulated ones.
           {"CUDA_VISIBLE_DEVICES", all_devices(card.facts.count)},
-          {"PATH", path_with_programs(preload_folder(installation.folder) / kPrograms)},
+          {"PATH", before("PATH", preload_folder(installation.folder) / kPrograms)},
+          // Python reads sitecustomize.py there: single emulated ranks.
+          {"PYTHONPATH", before("PYTHONPATH", installation.folder.parent_path() / "tracer")},
           // Triton opens the driver by its path.
           {"TRITON_LIBCUDA_PATH", installation.folder.string()}};
+}
+
+std::vector<process::Environment> environments_of_runs(const World& world, int cards_of_a_node) {
+  if (world.ranks == 0) return {{}};
+  std::vector<process::Environment> runs;
+  const auto of_node = std::min<std::int64_t>(cards_of_a_node, world.ranks);
+  for (const auto rank : world.run) {
+    if (rank >= world.ranks)
+      throw ConfigError(fmt::format("--rank {}: a world of {} has the ranks 0 to {}", rank,
+                                    world.ranks, world.ranks - 1));
+    runs.push_back({{kRanksVariable, "alone"},
+                    {"RANK", std::to_string(rank)},
+                    {"LOCAL_RANK", std::to_string(rank % of_node)},
+                    {"GROUP_RANK", std::to_string(rank / of_node)},
+                    {"WORLD_SIZE", std::to_string(world.ranks)},
+                    {"LOCAL_WORLD_SIZE", std::to_string(of_node)},
+                    {"MASTER_ADDR", "127.0.0.1"},
+                    {"MASTER_PORT", "29500"}});
+  }
+  return runs;
 }
 
 pytorch::LibraryInUse values_library_for(const std::optional<pytorch::TorchInUse>& torch,

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "emulator/host/card.h"
 #include "emulator/host/installation.h"
@@ -24,6 +26,17 @@ namespace peakbench::emulator {
 // ConfigError if the link is needed and cannot be made.
 process::Environment emulation_environment(const Card& card, const Installation& installation,
                                            const std::filesystem::path& ledger_folder);
+
+// Single emulated ranks of a world that does not exist. The program runs once for each.
+struct World {
+  std::int64_t ranks = 0;         // of the world; 0: the program is no such rank
+  std::vector<std::int64_t> run;  // those that run, one after the other
+};
+
+// What each run of the program has besides: the variables that torchrun sets, on nodes with this
+// number of cards. One run without any where there is no world. Throws ConfigError for a rank that
+// the world has not got.
+std::vector<process::Environment> environments_of_runs(const World& world, int cards_of_a_node);
 
 // The library that computes values (emulator/values), for the PyTorch of a program.
 

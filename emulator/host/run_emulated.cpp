@@ -277,9 +277,10 @@ int run_emulated(const EmulateRequest& request) {
   if (!prepared) return ended_before_the_program(signals.noted());
   const bool quiet = request.look.view == View::kNothing;
   const auto began = std::chrono::steady_clock::now();
-  const int status =
-      run_program(request.command, prepared->environment, signals,
-                  request.json_out ? ProgramOutput::kToStandardError : ProgramOutput::kOwn);
+  const int status = run_program(
+      request.command, prepared->environment, signals,
+      request.json_out ? ProgramOutput::kToStandardError : ProgramOutput::kOwn, prepared->runs);
+  signals.restore();
   const auto took = std::chrono::steady_clock::now() - began;
   const auto owned = read_ledgers_at_end(folder.path(), quiet);
   EmulatedProgram program{prepared->card,

@@ -129,6 +129,7 @@ class Tracing {
     if (cancelled()) return emulator::ended_before_the_program(signals.noted());
     const UntracedWatch watch(tracer_);
     const int code = process::exit_code(emulator::run_program(command, more, signals));
+    signals.restore();
     auto users = watch.found(request_.journals);
     std::ranges::copy(forked_untraced(request_.journals), std::back_inserter(users));
     finish({.device = request_.device,

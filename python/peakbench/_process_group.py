@@ -227,12 +227,9 @@ def join(torch: Any, device: str) -> int:
         raise Refused(f"RANK is {number}, and WORLD_SIZE {ranks}: expected a rank from 0 to {ranks - 1}")
     if device == "cuda":
         torch.cuda.set_device(_number("LOCAL_RANK", 0))
-    if device == "cuda" and os.environ.get(_WAIT_VARIABLE) == "alone":
-        os.environ["TORCH_NCCL_RANKS_PER_ROOT"] = str(ranks)  # else those of several roots exchange their names
-        os.environ["TORCH_NCCL_ENABLE_MONITORING"] = "0"  # of others, in the store
-        store = _store_of_one(torch, number)
-    else:
-        store = _met(torch, number, ranks)
+    # A single emulated rank meets nobody: the card's own rendezvous gives it a store (harness/recording/python/peakbench_single_rank.py).
+    is_single = device == "cuda" and os.environ.get(_WAIT_VARIABLE) == "alone"
+    store = None if is_single else _met(torch, number, ranks)
     try:
         torch.distributed.init_process_group("nccl" if device == "cuda" else "gloo", store=store, rank=number, world_size=ranks)
     except (ValueError, RuntimeError) as error:
@@ -269,37 +266,3 @@ def _met(torch: Any, number: int, ranks: int) -> Any:
         except RuntimeError:
             raise Refused(f"rank {other} of {ranks} has not come within {wait_s:g} s") from None
     return store
-
-
-def _store_of_one(torch: Any, number: int) -> Any:
-    """For a single rank of an emulated world. The first one waits for nothing; others find the name of a communicator, which it would have left."""
-    if number == 0:
-        return torch.distributed.HashStore()
-
-    class Store(torch.distributed.Store):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self._values: Dict[str, bytes] = {}
-
-        def set(self, key: str, value: Any) -> None:
-            self._values[key] = value.encode() if isinstance(value, str) else bytes(value)
-
-        def get(self, key: str) -> bytes:
-            return self._values.get(key, bytes(_NAME_BYTES))
-
-        def add(self, key: str, value: int) -> int:
-            self._values[key] = str(int(self._values.get(key, b"0")) + value).encode()
-            return int(self._values[key])
-
-        def check(self, keys: Sequence[str]) -> bool:
-            return all(key in self._values for key in keys)
-
-        def wait(self, *_: Any) -> None:
-            """There is nobody to wait for."""
-
-    _kept.append(Store())  # else PyTorch has it without these methods
-    return _kept[-1]
-
-
-_kept: List[Any] = []
-_NAME_BYTES = 128  # of ncclUniqueId

@@ -220,7 +220,7 @@ def become(asked, descriptors):
     for name in filter(is_later, list(os.environ)):
         del os.environ[name]
     os.environ.update({name: value for name, value in asked["environment"].items() if is_later(name)})
-    if "PEAKBENCH_TRACE_LIBRARY" in os.environ:  # as if PyTorch were imported only now
+    if "PEAKBENCH_TRACE_LIBRARY" in os.environ or os.environ.get("PEAKBENCH_EMULATED_RANKS") == "alone":  # as if PyTorch were imported only now
         path = next(path for path in sys.path[1:] if Path(path, "peakbench_tracing.py").exists())
         tracing = importlib.util.spec_from_file_location("sitecustomize", str(Path(path, "sitecustomize.py")))
         module = sys.modules["sitecustomize"] = importlib.util.module_from_spec(tracing)

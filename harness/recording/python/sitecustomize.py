@@ -1,4 +1,4 @@
-"""Begins a traced program: Python imports this before the program, from the front of PYTHONPATH.
+"""Begins a traced or emulated program: Python imports this before the program, from the front of PYTHONPATH.
 
 It gives way to a sitecustomize of the program's own, and waits for PyTorch to be imported.
 """
@@ -22,7 +22,7 @@ def _run_own():
 
 
 class _WhenImported:
-    """Finds torch as the other finders do, and begins to trace when it is imported.
+    """Finds torch as the other finders do, and begins when it is imported.
 
     Libraries that only ask whether it is there (transformers, datasets) find it as often as they like.
     """
@@ -71,7 +71,25 @@ def _begin(torch):
         gc.enable()
 
 
+def _part(name):
+    """A module beside this file, under a name that no program has."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("_" + name, os.path.join(_HERE, name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 def _begin_uncounted(torch):
+    if _IS_SINGLE_RANK:
+        _part("peakbench_single_rank").begin(torch)
+    if _IS_TRACED:
+        _begin_tracing(torch)
+
+
+def _begin_tracing(torch):
     version, wanted = str(torch.__version__), os.environ.get("PEAKBENCH_TRACE_TORCH")
     if version != wanted:  # its structures are another's
         _say(
@@ -79,16 +97,8 @@ def _begin_uncounted(torch):
             "start Python directly, without a shell script or a launcher: then the tracer is compiled for that version"
         )
         return
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location(
-        "_peakbench_tracing", os.path.join(_HERE, "peakbench_tracing.py")
-    )
-    tracing = importlib.util.module_from_spec(spec)
-    sys.modules["_peakbench_tracing"] = tracing
     try:
-        spec.loader.exec_module(tracing)
-        tracing.start(torch, _say)
+        _part("peakbench_tracing").start(torch, _say)
     except Exception as error:  # the program runs on, traced as far as it was begun
         _say(f"this process is not traced wholly: {error!r}")
 
@@ -114,7 +124,10 @@ def _note_exceptions(folder):
     sys.excepthook = noted
 
 
-if os.environ.get("PEAKBENCH_TRACE_LIBRARY"):
+_IS_TRACED = bool(os.environ.get("PEAKBENCH_TRACE_LIBRARY"))
+_IS_SINGLE_RANK = bool(os.environ.get("PEAKBENCH_EMULATED_CARD")) and os.environ.get("PEAKBENCH_EMULATED_RANKS") == "alone"
+if _IS_TRACED or _IS_SINGLE_RANK:
     sys.meta_path.insert(0, _WhenImported())
+if _IS_TRACED:
     _note_exceptions(os.environ.get("PEAKBENCH_TRACE_FOLDER", ""))
 _run_own()
