@@ -16,7 +16,8 @@ Commands add_commands(CLI::App& app, World& world) {
                        {"fit", add_fit(app, world)},
                        {"releases", add_releases(app, world)},
                        {"import", add_import(app, world)},
-                       {"export", add_export(app, world)}});
+                       {"export", add_export(app, world)},
+                       {"mcp", add_mcp(app, world)}});
   add("Models and strategies", {{"quickstart", add_quickstart(app, world)},
                                 {"run", add_run(app, world)},
                                 {"advise", add_advise(app, world)},

@@ -38,6 +38,7 @@ Command add_report(CLI::App& app, World& world);
 Command add_quickstart(CLI::App& app, World& world);
 Command add_new(CLI::App& app, World& world);
 Command add_check(CLI::App& app, World& world);
+Command add_mcp(CLI::App& app, World& world);
 Command add_open(CLI::App& app, World& world);
 Command add_workers(CLI::App& app, World& world);
 Command add_doctor(CLI::App& app, World& world);

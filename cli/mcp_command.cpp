@@ -1,0 +1,62 @@
+// `peakbench mcp`: a server through which a language model uses Peakbench
+// (python/peakbench/_mcp.py).
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "base/errors.h"
+#include "cli/commands.h"
+#include "host/command.h"
+#include "launch/worker_choice.h"
+#include "programs/python_functions.h"
+
+namespace peakbench::cli {
+namespace {
+
+constexpr const char* kMcpFooter = R"(Examples:
+  pip install "mcp>=2"
+  claude mcp add peakbench -- peakbench mcp
+Your client starts this command, and speaks the Model Context Protocol over its standard input and output.
+Its tools run programs on emulated cards, read runs and compare them (docs/how-to/mcp.md). They change no file
+but new run folders; a program that a tool runs may do what it likes.
+Exit codes: 0 the client has left; 2 Python, or its package mcp, was not found.)";
+
+// In place of this program, so that the client's pipes are the server's.
+int become_server(World& world) {
+  const auto python = launch::torch_of_environment().python;
+  if (python.empty())
+    throw ConfigError(
+        "there is no python3 or python on PATH; install Python, or name yours in "
+        "PEAKBENCH_PYTHON");
+  auto words = process::python_module(python, "peakbench._mcp");
+  words.push_back(world.places.program);
+  auto check = words;
+  check.emplace_back("--check");
+  constexpr std::chrono::minutes kPatience{1};
+  const auto said = process::ask_command({.arguments = check, .patience = kPatience});
+  if (!said.ok()) {
+    if (!said.err.starts_with("peakbench: "))
+      throw ConfigError(programs::why_no_answer(said, python, "peakbench._mcp"));
+    world.err << said.err;
+    return kUnusableInput;
+  }
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  throw ConfigError(fmt::format("{} could not be started: {}", python, std::strerror(errno)));
+}
+
+}  // namespace
+
+Command add_mcp(CLI::App& app, World& world) {
+  subcommand(app, "mcp", "Serve Peakbench to a language model (Model Context Protocol)",
+             kMcpFooter);
+  return [&world] { return become_server(world); };
+}
+
+}  // namespace peakbench::cli
