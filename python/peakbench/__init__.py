@@ -26,6 +26,11 @@ except PackageNotFoundError:  # this folder alone, on PYTHONPATH
     __version__ = "unknown"
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext peakbench``: the magic ``%%peakbench``."""
+    import_module("peakbench._notebook").register(shell)
+
+
 def __getattr__(name: str) -> Any:
     """The rest is imported when it is first used."""
     if name not in __all__:

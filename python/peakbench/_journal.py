@@ -4,6 +4,7 @@ Read only when it is asked for. Totals are PyTorch's own; this says what they co
 """
 
 import os
+import re
 import struct
 import sys
 import sysconfig
@@ -180,11 +181,19 @@ def _is_own(file: str) -> bool:
     """Of the program, not of a library, as `peakbench trace` tells them apart."""
     torch = getattr(sys.modules.get("torch"), "__file__", None)
     libraries = [sysconfig.get_path("stdlib"), os.path.dirname(__file__), *([os.path.dirname(torch)] if torch else [])]
+    if _CELL.match(file):
+        return True
     if file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file:
         return False
     return not any(file.startswith(library + os.sep) for library in libraries)
 
 
+_CELL = re.compile(r"<ipython-input-(\d+)[->]")  # of a notebook, as the journal names it
+
+
 def _short(file: str) -> str:
+    cell = _CELL.match(file)
+    if cell:
+        return f"In[{cell[1]}]"
     inside = os.path.relpath(file) if os.path.isabs(file) else file
     return file if inside.startswith("..") else inside

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
 
-from peakbench import _cards, _journal
+from peakbench import _cards, _journal, _notebook
 from peakbench._journal import Part
 
 NO_PARTS = "start the program with `peakbench emulate -- python3 ...` or `peakbench trace -- python3 ...`: then the lines that fill the peak are reported"
@@ -38,6 +38,10 @@ class Peak:
 
     def __str__(self) -> str:
         return f"{in_words(self.allocated_bytes)} allocated, {in_words(self.reserved_bytes)} reserved"
+
+    def _repr_html_(self) -> str:
+        """At the end of a notebook's cell: what fills it, a row for each line."""
+        return _notebook.table(self)
 
 
 @dataclass(frozen=True)
