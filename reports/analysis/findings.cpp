@@ -181,7 +181,8 @@ struct Times {
   bool copies_state() const { return with_saves && is_of_state; }
 };
 
-// Sizes of what a state_dict() holds.
+}  // namespace
+
 std::set<std::int64_t> sizes_of_state(const Program& program) {
   std::set<std::int64_t> sizes;
   for (const auto& lifetime : program.lifetimes)
@@ -190,6 +191,8 @@ std::set<std::int64_t> sizes_of_state(const Program& program) {
       sizes.insert(event_of(program, lifetime).requested_bytes);
   return sizes;
 }
+
+namespace {
 
 std::set<std::int32_t> saving_steps(const trace::Trace& trace) {
   std::set<std::int32_t> steps;

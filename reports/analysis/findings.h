@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,14 @@ std::vector<Finding> find_elsewhere(const Program& program);
 std::vector<Finding> find_inputs(const Program& program);
 std::vector<Finding> find_models(const Program& program);
 std::vector<Finding> find_reserved(const Program& program);
+std::vector<Finding> find_gathered(const Program& program);
+std::vector<Finding> find_outputs(const Program& program);
+// `found`: findings so far; one of them may be why the step is unusual.
+std::vector<Finding> find_unusual_step(const Program& program, const std::vector<Finding>& found);
+std::vector<Finding> find_loaded(const Program& program);
+std::vector<Finding> find_checkpointing(const Program& program);
+std::vector<Finding> find_attention(const Program& program);
+std::vector<Finding> find_pools(const Program& program);
 
 // Bytes by line of a program, over the allocations that are added. For this module alone.
 
@@ -81,7 +90,7 @@ bool is_own(const Program& program, const trace::Lifetime& lifetime);  // of the
 bool is_at_peak(const Program& program, const trace::Lifetime& lifetime);
 
 // The smallest finding that is reported: a thousandth of the peak, or another share of it.
-inline constexpr std::int64_t kLeastShare = 1000;
+inline constexpr std::int64_t kLeastShare = 1000, kLeastShareOfCopies = 20;
 std::int64_t least(const Program& program, std::int64_t share = kLeastShare);
 
 // " of the peak's 0.254 GiB"
@@ -113,5 +122,17 @@ class ByLine {
   std::vector<Line> lines_;
   std::int64_t total_ = 0;
 };
+
+struct Saying {
+  const char* what;  // as it follows "35.0 MiB of the peak's 0.259 GiB is"
+  const char* advice;
+};
+
+// One for all lines, which names the largest; none where it is less than that share of the peak.
+std::vector<Finding> of_all_lines(const Program& program, FindingKind kind, const ByLine& found,
+                                  std::int64_t least_share, Saying words);
+
+// Sizes of what a state_dict() holds.
+std::set<std::int64_t> sizes_of_state(const Program& program);
 
 }  // namespace peakbench::analysis

@@ -78,12 +78,8 @@ class Evaluations {
   std::vector<Evaluation> all_;
 };
 
-struct Saying {
-  const char* what;  // as it follows "35.0 MiB of the peak's 0.259 GiB is"
-  const char* advice;
-};
+}  // namespace
 
-// One for all lines, which names the largest; none where it is less than that share of the peak.
 std::vector<Finding> of_all_lines(const Program& program, FindingKind kind, const ByLine& found,
                                   std::int64_t least_share, Saying words) {
   const auto largest = found.largest(1);
@@ -95,8 +91,6 @@ std::vector<Finding> of_all_lines(const Program& program, FindingKind kind, cons
                        of_the_peak(program), words.what, part, found.in_words(line), words.advice),
            found.total(), found.total(), program.lines.at(line)}};
 }
-
-}  // namespace
 
 std::vector<Finding> find_evaluation(const Program& program) {
   constexpr std::int64_t kLeastShareOfOutputs = 100;
@@ -140,7 +134,6 @@ class Within {
 // What forwards copied and is alive at the peak, but for what is too small to matter.
 std::vector<Finding> find_copies(const Program& program, ScopeKind kind, FindingKind finding,
                                  Saying words) {
-  constexpr std::int64_t kLeastShareOfCopies = 20;
   const Within copies(program.trace, kind);
   ByLine found(program);
   for (const auto& lifetime : program.lifetimes) {

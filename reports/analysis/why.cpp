@@ -120,6 +120,13 @@ std::uint64_t first_call_of(const trace::Trace& trace) {
   return static_cast<std::uint64_t>(call - trace.events.begin());
 }
 
+// What a finding explains, of what the card needs: beside the peak's bytes those that are reserved.
+std::int64_t explained_by(const Finding& finding) {
+  const bool is_reserved =
+      finding.kind == FindingKind::kReserved || finding.kind == FindingKind::kPools;
+  return is_reserved ? finding.bytes : finding.at_peak_bytes;
+}
+
 // Where memory ran out: a leak is why it did, and comes first.
 int place_of(FindingKind kind) {
   if (kind == FindingKind::kOutOfMemory) return 1;
@@ -182,9 +189,10 @@ std::string level_text(const trace::Trace& trace, const trace::Peak& peak) {
 }
 
 const char* to_string(FindingKind kind) {
-  static constexpr std::array<const char*, 10> kWords = {
-      "out_of_memory", "growth",    "evaluation", "kept",   "conversion",
-      "frozen",        "elsewhere", "inputs",     "models", "reserved"};
+  static constexpr std::array<const char*, 17> kWords = {
+      "out_of_memory", "growth", "evaluation",    "kept",      "conversion", "frozen",
+      "elsewhere",     "inputs", "models",        "reserved",  "gathered",   "outputs",
+      "step",          "loaded", "checkpointing", "attention", "pools"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
@@ -207,7 +215,10 @@ Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes
   append(found.findings, find_evaluation(program));
   append(found.findings, find_kept(program, grown));
   for (const auto find : {find_larger_copies, find_frozen_copies, find_elsewhere, find_inputs,
-                          find_models, find_reserved})
+                          find_models, find_reserved, find_gathered, find_outputs})
+    append(found.findings, find(program));
+  append(found.findings, find_unusual_step(program, found.findings));
+  for (const auto find : {find_loaded, find_checkpointing, find_attention, find_pools})
     append(found.findings, find(program));
   return found;
 }
@@ -218,14 +229,14 @@ std::vector<Sentence> sentences_of(const Why& why) {
   std::vector<const Finding*> leading, others;
   for (const auto& finding : why.findings) {
     const bool leads = finding.kind == FindingKind::kOutOfMemory ||
-                       finding.at_peak_bytes * kLeadingShare >= why.peak_bytes;
+                       explained_by(finding) * kLeadingShare >= why.peak_bytes;
     (leads ? leading : others).push_back(&finding);
   }
   const bool ran_out = std::ranges::any_of(
       leading, [](const Finding* one) { return one->kind == FindingKind::kOutOfMemory; });
   std::ranges::stable_sort(leading, [&](const Finding* a, const Finding* b) {
     const int first = ran_out ? place_of(a->kind) : 0, second = ran_out ? place_of(b->kind) : 0;
-    return first != second ? first < second : a->at_peak_bytes > b->at_peak_bytes;
+    return first != second ? first < second : explained_by(*a) > explained_by(*b);
   });
   std::vector<Sentence> sentences;
   const auto say = [&](const Finding* finding) {

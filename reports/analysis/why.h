@@ -11,16 +11,23 @@
 namespace peakbench::analysis {
 
 enum class FindingKind : std::uint8_t {
-  kOutOfMemory,  // what was asked for, by which line, and what filled the card
-  kGrowth,       // every step begins with more than the one before, or a buffer grows
-  kEvaluation,   // activations whose graph no backward runs are alive at the peak
-  kKept,         // what a line allocated in three steps or more is all alive
-  kConversion,   // copies in a larger dtype are alive at the peak
-  kFrozen,       // copies in a smaller dtype of frozen parameters are alive at the peak
-  kElsewhere,    // optimizer state of parameters on another device is alive at the peak
-  kInputs,       // the step of the peak has larger inputs than the others
-  kModels,       // parameters of the same names, made anew between steps, are all alive
-  kReserved,     // far more is reserved than allocated, and every step has another size
+  kOutOfMemory,    // what was asked for, by which line, and what filled the card
+  kGrowth,         // every step begins with more than the one before, or a buffer grows
+  kEvaluation,     // activations whose graph no backward runs are alive at the peak
+  kKept,           // what a line allocated in three steps or more is all alive
+  kConversion,     // copies in a larger dtype are alive at the peak
+  kFrozen,         // copies in a smaller dtype of frozen parameters are alive at the peak
+  kElsewhere,      // optimizer state of parameters on another device is alive at the peak
+  kInputs,         // the step of the peak has larger inputs than the others
+  kModels,         // parameters of the same names, made anew between steps, are all alive
+  kReserved,       // far more is reserved than allocated, and every step has another size
+  kGathered,       // outputs of an evaluation are joined, larger with each batch
+  kOutputs,        // outputs that no backward reads are alive at the peak
+  kStep,           // one step needs far more than the others, of inputs of the same size
+  kLoaded,         // what torch.load read is alive beside the parameters
+  kCheckpointing,  // what is checkpointed is not trained, or as large as without
+  kAttention,      // scores of attention are alive at the peak
+  kPools,          // CUDA graphs have a private pool each
 };
 const char* to_string(FindingKind kind);  // "out_of_memory", "growth", ...
 
@@ -40,8 +47,8 @@ struct Why {
   std::vector<Finding> findings;  // in the order of FindingKind
 };
 
-// Findings in the trace's own space, each backed by its figures. Those below a thousandth of the
-// peak are left out (an evaluation: a hundredth; copies: a twentieth).
+// Findings in the trace's own space, each backed by its figures (docs/how-to/causes.md has the rule
+// of each). Those below a thousandth of the peak are left out, or below a larger share.
 Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes);
 
 struct Sentence {

@@ -13,8 +13,8 @@ namespace peakbench::reports {
 
 struct SentenceView {
   PEAKBENCH_VIEW(text(text, "The sentence"),
-                 text(kind, "out_of_memory, growth, evaluation, kept, checkpoint, conversion, "
-                      "elsewhere, inputs; empty: where the peak is"));
+                 text(kind, "The finding's name, such as growth (docs/how-to/causes.md); empty: "
+                      "where the peak is"));
 };
 
 struct LineCategoryView {
