@@ -164,8 +164,8 @@ std::vector<Finding> find_growth(const Program& program) {
   finding.sentence +=
       grown.is_a_graph()
           ? "; the graph of every step is kept: is a loss or an output added up or stored without "
-            ".item() or .detach()?"
-          : "; something keeps it: a list that grows?";
+            "loss.item() or output.detach()?"
+          : "; something keeps it: a list that grows? Store x.detach().cpu(), or clear the list.";
   return {finding};
 }
 
@@ -245,7 +245,9 @@ std::string sentence_of_kept(const Program& program, const ByLine& found, std::s
       "Memory grows by {} {}, to {}{}, made at {}: {}", in_words(found.of(line) / count),
       times.copies_state() ? "with each checkpoint" : "now and then", in_words(at_peak),
       of_the_peak(program), found.in_words(line),
-      times.copies_state() ? "is a copy of the state kept on the card?" : "something keeps it.");
+      times.copies_state()
+          ? "is a copy of the state kept on the card? Copy it to the host: value.cpu()."
+          : "something keeps it: `del` what is no longer needed, or store x.cpu().");
 }
 
 }  // namespace

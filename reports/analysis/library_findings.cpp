@@ -152,8 +152,8 @@ std::vector<Finding> find_attention(const Program& program) {
   return of_all_lines(
       program, FindingKind::kAttention, found, kLeastShareOfCopies,
       {"memory of attention's math kernel, which stores the score of every pair of tokens",
-       "PyTorch found no fused kernel for its arguments; `with torch.nn.attention.sdpa_kernel("
-       "torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):` prints why"});
+       "a fused kernel does not: `with torch.nn.attention.sdpa_kernel("
+       "torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):` takes one, or prints why it cannot"});
 }
 
 // CUDA graphs that each have a pool.

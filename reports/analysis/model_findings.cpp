@@ -98,7 +98,8 @@ std::string sentence_of(const Program& program, const Buffer& buffer, const ByLi
       buffer.states, [&](const Lifetime* state) { return is_at_peak(program, *state); });
   if (at_once > 1) text += ", its last state and the new one together";
   return text + ": torch.cat makes it anew at " + made.in_words(made.largest(1).front()) +
-         "; is it meant to have no limit?";
+         "; is it meant to have no limit? Cut it to its last rows: torch.cat([buffer, "
+         "rows])[-limit:].";
 }
 
 }  // namespace
@@ -270,7 +271,7 @@ std::vector<Finding> find_models(const Program& program) {
          fmt::format(
              "Parameters made {} times at {}, with steps between, are all alive: the {} earlier "
              "sets hold {}{}{}; are they still needed, or does a list, a closure or a cycle keep "
-             "them?",
+             "them? `del` the model and its optimizer, then gc.collect().",
              count, earlier.in_words(line), count - 1, in_words(earlier.of(line)),
              of_the_peak(program), with_state),
          bytes, bytes, program.lines.at(line)});

@@ -154,13 +154,15 @@ std::vector<Finding> find_larger_copies(const Program& program) {
   return find_copies(program, ScopeKind::kLargerCopy, FindingKind::kConversion,
                      {"copies in a larger dtype",
                       "is .float() (or autocast's copy) needed there? Everything computed from "
-                      "such a copy is as large."});
+                      "such a copy is as large. Of logits, compute the loss in chunks."});
 }
 
 std::vector<Finding> find_frozen_copies(const Program& program) {
-  return find_copies(program, ScopeKind::kFrozenCopy, FindingKind::kFrozen,
-                     {"copies of frozen parameters in a smaller dtype",
-                      "load these parameters in that dtype, and nothing is copied."});
+  return find_copies(
+      program, ScopeKind::kFrozenCopy, FindingKind::kFrozen,
+      {"copies of frozen parameters in a smaller dtype",
+       "load these parameters in that dtype, and nothing is copied: from_pretrained(..., "
+       "torch_dtype=torch.bfloat16), for example."});
 }
 
 std::vector<Finding> find_elsewhere(const Program& program) {
@@ -172,9 +174,10 @@ std::vector<Finding> find_elsewhere(const Program& program) {
     if (counts && name_of(program, lifetime).find(kElsewhere) != std::string::npos)
       found.add(lifetime);
   }
-  return of_all_lines(program, FindingKind::kElsewhere, found, kLeastShare,
-                      {"optimizer state of parameters that are on another device",
-                       "is it meant to be where its parameters are?"});
+  return of_all_lines(
+      program, FindingKind::kElsewhere, found, kLeastShare,
+      {"optimizer state of parameters that are on another device",
+       "is it meant to be where its parameters are? Make it by torch.zeros_like(parameter)."});
 }
 
 namespace {
@@ -283,7 +286,8 @@ std::vector<Finding> find_inputs(const Program& program) {
   }
   finding.sentence = fmt::format(
       "The peak of {0} is in step {1}, whose inputs are larger than other steps': {2:.1f} times "
-      "those of step {3} ({4}{5}).",
+      "those of step {3} ({4}{5}). Limit the size of a batch (max_length of a tokenizer, or a "
+      "number of tokens).",
       in_words(program.peak.allocated_bytes), program.peak.step + 1, times,
       program.steps.number(*at - 1) + 1, in_words(inputs[*at]), made_at);
   return {finding};

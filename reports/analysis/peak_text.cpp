@@ -98,7 +98,7 @@ std::string fills_text(const trace::Trace& trace, const std::vector<trace::Lifet
 std::string finding_text(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
   for (const auto& sentence : sentences_of(why(trace, lifetimes)))
     if (!sentence.kind.empty() && sentence.kind != to_string(FindingKind::kOutOfMemory))
-      return sentence.text;
+      return fmt::format("{} ({})", sentence.text, page_of(sentence.kind));
   return "";
 }
 

@@ -196,6 +196,8 @@ const char* to_string(FindingKind kind) {
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
+std::string page_of(std::string_view kind) { return fmt::format("docs/how-to/causes.md#{}", kind); }
+
 Why why(const trace::Trace& trace, const std::vector<trace::Lifetime>& lifetimes) {
   if (trace.frames.empty() || trace.events.empty()) return {};
   const auto most = trace::maxima(trace, lifetimes);

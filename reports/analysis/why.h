@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/lines.h"
@@ -30,6 +31,8 @@ enum class FindingKind : std::uint8_t {
   kPools,          // CUDA graphs have a private pool each
 };
 const char* to_string(FindingKind kind);  // "out_of_memory", "growth", ...
+// The section that explains it, in the repository: "docs/how-to/causes.md#growth".
+std::string page_of(std::string_view kind);
 
 struct Finding {
   FindingKind kind = FindingKind::kKept;

@@ -20,11 +20,13 @@ constexpr std::size_t kLines = 20, kFrames = 3000;
 constexpr int kLevels = 60;
 constexpr double kLeastFrame = 0.002, kLeastLabel = 0.04;
 constexpr const char* kNoStack = "no call stack";
+const std::string kRepository = "https://github.com/peakbench/peakbench/blob/main/";
 
 std::vector<SentenceView> sentences_view(const analysis::Why& why) {
   std::vector<SentenceView> list;
   for (const auto& sentence : analysis::sentences_of(why))
-    list.push_back({printable(sentence.text), sentence.kind});
+    list.push_back({printable(sentence.text), sentence.kind,
+                    sentence.kind.empty() ? "" : kRepository + analysis::page_of(sentence.kind)});
   return list;
 }
 

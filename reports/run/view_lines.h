@@ -14,7 +14,8 @@ namespace peakbench::reports {
 struct SentenceView {
   PEAKBENCH_VIEW(text(text, "The sentence"),
                  text(kind, "The finding's name, such as growth (docs/how-to/causes.md); empty: "
-                      "where the peak is"));
+                      "where the peak is"),
+                 text(page, "The page that explains the finding; empty: where the peak is"));
 };
 
 struct LineCategoryView {

@@ -67,7 +67,8 @@ TEST(Growth, IsToldWithItsLineAndHowMuchAStep) {
   const auto found = why_of(program);
   ASSERT_THAT(sentences(found),
               ElementsAre("Memory grows by 12.0 MiB a step, to 48.0 MiB of the peak's 0.160 GiB: "
-                          "made at train.py:30 (main); something keeps it: a list that grows?"))
+                          "made at train.py:30 (main); something keeps it: a list that grows? "
+                          "Store x.detach().cpu(), or clear the list."))
       << "and its line is not told again as kept";
   EXPECT_EQ(found.findings[0].at_peak_bytes, 48 * kMiB);
   EXPECT_EQ(found.findings[0].kind, FindingKind::kGrowth);
@@ -112,8 +113,9 @@ TEST(Growth, OfSomeOutputsOfForwardsIsAList) {
   };
   EXPECT_THAT(
       sentences(why_of(program)),
-      ElementsAre(HasSubstr("made at lib/model.py:12 (forward), called at train.py:24 (main); "
-                            "something keeps it: a list that grows?")));
+      ElementsAre(HasSubstr(
+          "made at lib/model.py:12 (forward), called at train.py:24 (main); "
+          "something keeps it: a list that grows? Store x.detach().cpu(), or clear the list.")));
 }
 
 TEST(Growth, HasInputsThatAreKept) {
@@ -158,7 +160,8 @@ TEST(Growth, OfABufferThatIsMadeAnewIsTold) {
   ASSERT_THAT(sentences(found),
               ElementsAre(AllOf(HasSubstr("A buffer grows by 6.0 MiB a step, to "),
                                 HasSubstr(": torch.cat makes it anew at train.py:41 (main); is it "
-                                          "meant to have no limit?"))));
+                                          "meant to have no limit? Cut it to its last rows: "
+                                          "torch.cat([buffer, rows])[-limit:]."))));
   EXPECT_EQ(found.findings[0].kind, FindingKind::kGrowth);
   EXPECT_EQ(found.findings[0].bytes, 6 * kMiB);
   EXPECT_THAT(sentences(why_of(joining({6, 0, 12, 0, 20, 0, 28}))),
@@ -326,7 +329,7 @@ TEST(Kept, OftenIsToldAsGrowthAndByCheckpointsAsSuch) {
       sentences(why_of(copying(true))),
       ElementsAre("Memory grows by 16.0 MiB with each checkpoint, to 64.0 MiB of the peak's "
                   "0.176 GiB, made at train.py:40 (main): is a copy of the state kept on "
-                  "the card?"));
+                  "the card? Copy it to the host: value.cpu()."));
   EXPECT_THAT(sentences(why_of(copying(false))),
               ElementsAre(HasSubstr("grows by 16.0 MiB now and then, to 64.0 MiB of the peak's")));
   EXPECT_THAT(sentences(why_of(copying(true, 20 * kMiB))),
@@ -352,9 +355,11 @@ TEST(Inputs, LargerInTheStepOfThePeakAreTold) {
   const auto found = why_of(program);
   ASSERT_EQ(found.findings.size(), 1U);
   EXPECT_EQ(found.findings[0].kind, FindingKind::kInputs);
-  EXPECT_THAT(found.findings[0].sentence,
-              "The peak of 0.117 GiB is in step 4, whose inputs are larger than other steps': 2.0 "
-              "times those of step 3 (4.0 MiB, made at train.py:22 (main)).");
+  EXPECT_THAT(
+      found.findings[0].sentence,
+      "The peak of 0.117 GiB is in step 4, whose inputs are larger than other steps': 2.0 "
+      "times those of step 3 (4.0 MiB, made at train.py:22 (main)). Limit the size of a batch "
+      "(max_length of a tokenizer, or a number of tokens).");
 }
 
 TEST(Inputs, OfAsManyBytesInALargerBlockAreNoFinding) {
@@ -421,17 +426,20 @@ FakeProgram converting(std::optional<trace::ScopeKind> kind) {
 }
 
 TEST(Copies, ToALargerDtypeAreTold) {
-  EXPECT_THAT(sentences(why_of(converting(trace::ScopeKind::kLargerCopy))),
-              ElementsAre("40.0 MiB of the peak's 0.172 GiB is copies in a larger dtype: made at "
-                          "train.py:27 (main); is .float() (or autocast's copy) needed there? "
-                          "Everything computed from such a copy is as large."));
+  EXPECT_THAT(
+      sentences(why_of(converting(trace::ScopeKind::kLargerCopy))),
+      ElementsAre("40.0 MiB of the peak's 0.172 GiB is copies in a larger dtype: made at "
+                  "train.py:27 (main); is .float() (or autocast's copy) needed there? "
+                  "Everything computed from such a copy is as large. Of logits, compute the "
+                  "loss in chunks."));
 }
 
 TEST(Copies, OfFrozenParametersInASmallerDtypeAreTold) {
   EXPECT_THAT(sentences(why_of(converting(trace::ScopeKind::kFrozenCopy))),
               ElementsAre("40.0 MiB of the peak's 0.172 GiB is copies of frozen parameters in a "
                           "smaller dtype: made at train.py:27 (main); load these parameters in "
-                          "that dtype, and nothing is copied."));
+                          "that dtype, and nothing is copied: from_pretrained(..., "
+                          "torch_dtype=torch.bfloat16), for example."));
 }
 
 TEST(Copies, OfWhichNothingIsSaidAreNoFinding) {
@@ -450,7 +458,7 @@ TEST(Elsewhere, IsStateOfParametersThatAreOnAnotherDevice) {
   EXPECT_THAT(sentences(why_of(program)),
               ElementsAre("5.0 MiB of the peak's 0.118 GiB is optimizer state of parameters that "
                           "are on another device: made at train.py:28 (main); is it meant to be "
-                          "where its parameters are?"));
+                          "where its parameters are? Make it by torch.zeros_like(parameter)."));
 }
 
 TEST(Sentences, BeginWithWhatExplainsATenthOfThePeak) {
