@@ -16,6 +16,7 @@
 #include "records/run_files.h"
 #include "reports/analysis/environment.h"
 #include "reports/analysis/line_names.h"
+#include "reports/analysis/why.h"
 #include "trace/maxima.h"
 #include "trace/trace_file.h"
 
@@ -156,6 +157,7 @@ using analysis::LineNames;
 struct LinesOfPeak {
   std::vector<std::string> files;
   std::vector<trace::LineShare> lines;
+  std::vector<analysis::Finding> findings = {};
 };
 
 // A trace that was left from another run must explain nothing; growth_note says why.
@@ -175,10 +177,19 @@ std::optional<LinesOfPeak> lines_of_peak(const Source& source, const records::Ca
     const auto lifetimes = trace::lifetimes(trace);
     const auto peak = trace::find_peak(trace, lifetimes);
     if (peak.allocated_bytes != result.memory->peak_allocated_bytes) return std::nullopt;
-    return LinesOfPeak{trace.files, trace::lines_at(trace, lifetimes, peak.event)};
+    return LinesOfPeak{trace.files, trace::lines_at(trace, lifetimes, peak.event),
+                       analysis::why(trace, lifetimes).findings};
   } catch (const std::runtime_error&) {
     return std::nullopt;
   }
+}
+
+// The program's own.
+std::set<std::string> own_files(const LinesOfPeak& side) {
+  std::set<std::string> own;
+  for (const auto& file : side.files)
+    if (!trace::is_library_file(file)) own.insert(file);
+  return own;
 }
 
 bool share_a_file(const LinesOfPeak& base, const LinesOfPeak& now) {
@@ -196,11 +207,12 @@ struct NamedLine {
 // The lines of each function, from the top of its file on.
 using Functions = std::map<std::pair<std::string, std::string>, std::vector<NamedLine>>;
 
-Functions functions_of(const LinesOfPeak& side, const LineNames& names) {
+// `script`: the file that is the same in both, whatever it is called; empty: none is.
+Functions functions_of(const LinesOfPeak& side, const LineNames& names, const std::string& script) {
   Functions functions;
   for (const auto& share : side.lines)
-    functions[{names.file(share.line.file), share.line.function}].push_back(
-        {names.line(share.line), share.line.line, share.bytes});
+    functions[{share.line.file == script ? "" : names.file(share.line.file), share.line.function}]
+        .push_back({names.line(share.line), share.line.line, share.bytes});
   for (auto& [where, lines] : functions) std::ranges::stable_sort(lines, {}, &NamedLine::number);
   return functions;
 }
@@ -259,16 +271,26 @@ void add_changes(const std::string& function, const std::vector<NamedLine>& base
 
 }  // namespace
 
-std::vector<LineChange> line_changes(const Source& base, const records::CaseResult& before,
-                                     const Source& now, const records::CaseResult& after) {
-  const auto of_base = lines_of_peak(base, before);
-  const auto of_now = of_base ? lines_of_peak(now, after) : std::nullopt;
-  if (!of_now) return {};
-  auto of_both = of_base->files;
-  of_both.insert(of_both.end(), of_now->files.begin(), of_now->files.end());
-  const bool together = share_a_file(*of_base, *of_now);
-  auto before_edit = functions_of(*of_base, LineNames(together ? of_both : of_base->files));
-  const auto after_edit = functions_of(*of_now, LineNames(together ? of_both : of_now->files));
+namespace {
+
+void add_findings(const LinesOfPeak& side, const LinesOfPeak& other, bool is_new,
+                  std::vector<FindingChange>& found) {
+  for (const auto& finding : side.findings)
+    if (std::ranges::find(other.findings, finding.kind, &analysis::Finding::kind) ==
+        other.findings.end())
+      found.push_back({is_new, to_string(finding.kind), finding.sentence});
+}
+
+std::vector<LineChange> line_changes(const LinesOfPeak& base, const LinesOfPeak& now) {
+  auto of_both = base.files;
+  of_both.insert(of_both.end(), now.files.begin(), now.files.end());
+  const bool together = share_a_file(base, now);
+  const auto own_before = own_files(base), own_after = own_files(now);
+  const bool are_scripts = !together && own_before.size() == 1 && own_after.size() == 1;
+  auto before_edit = functions_of(base, LineNames(together ? of_both : base.files),
+                                  are_scripts ? *own_before.begin() : "");
+  const auto after_edit = functions_of(now, LineNames(together ? of_both : now.files),
+                                       are_scripts ? *own_after.begin() : "");
   std::vector<LineChange> found;
   for (const auto& [where, lines] : after_edit) {
     add_changes(where.second, before_edit[where], lines, found);
@@ -279,6 +301,18 @@ std::vector<LineChange> line_changes(const Source& base, const records::CaseResu
     return std::llabs(a.now - a.base) > std::llabs(b.now - b.base);
   });
   return found;
+}
+
+}  // namespace
+
+void compare_programs(const Source& base, const records::CaseResult& before, const Source& now,
+                      const records::CaseResult& after, CaseComparison& found) {
+  const auto of_base = lines_of_peak(base, before);
+  const auto of_now = of_base ? lines_of_peak(now, after) : std::nullopt;
+  if (!of_now) return;
+  found.lines = line_changes(*of_base, *of_now);
+  add_findings(*of_now, *of_base, true, found.findings);
+  add_findings(*of_base, *of_now, false, found.findings);
 }
 
 }  // namespace peakbench::compare

@@ -24,17 +24,17 @@ std::string why_not_comparable(const records::Run& base, const records::CaseResu
 std::string why_times_differ(const records::Run& base, const records::CaseResult& before,
                              const records::Run& now, const records::CaseResult& after);
 
-// The lines of a program's code whose bytes at the peak differ between two runs. For this module
-// alone.
+// What differs in the traces of a program's two runs. For this module alone.
 
-// Changes by source line, the largest difference first, grown or shrunk. Empty if either side has
-// no trace of its peak or no call stacks.
+// Fills the lines and findings of a case. Both stay empty if either side has no trace of its peak
+// or no call stacks. Findings are those of a kind that the other run has none of; lines are those
+// whose bytes at the peak differ, the largest difference first, grown or shrunk.
 //
 // Lines are paired by file and function, and within a function by their order: those with the same
 // number or the same bytes. So a line that an edit has moved stays the same line. Lines have NEW's
 // numbers, removed ones BASE's. If the runs have no file in common (two folders), files are paired
-// by their short names.
-std::vector<LineChange> line_changes(const Source& base, const records::CaseResult& before,
-                                     const Source& now, const records::CaseResult& after);
+// by their short names; if each has one, whatever it is called, the two are paired.
+void compare_programs(const Source& base, const records::CaseResult& before, const Source& now,
+                      const records::CaseResult& after, CaseComparison& found);
 
 }  // namespace peakbench::compare

@@ -32,6 +32,20 @@ Cases by_id(const records::Run& run) {
   return cases;
 }
 
+// nullptr: it has several cases, or one of a model.
+const CaseResult* only_program(const records::Run& run) {
+  const auto cases = by_id(run);
+  if (cases.size() != 1) return nullptr;
+  const auto& facts = records::facts_of(cases.begin()->second->spec.kind);
+  return facts.has_lines && !facts.has_stack ? cases.begin()->second : nullptr;
+}
+
+// BASE's cases by the ids that NEW has for them.
+Cases matched(const records::Run& base, const records::Run& now) {
+  const auto *before = only_program(base), *after = only_program(now);
+  return before && after ? Cases{{after->spec.id, before}} : by_id(base);
+}
+
 std::string first_ids(const records::Run& run) {
   if (run.cases.empty()) return "none";
   constexpr std::size_t kShown = 2;
@@ -276,7 +290,7 @@ Policy policy_of(const Source& base, const Source& now) {
 }
 
 Comparison compare(const Source& base, const Source& now, const Policy& policy) {
-  const auto before = by_id(base.run), after = by_id(now.run);
+  const auto before = matched(base.run, now.run), after = by_id(now.run);
   check(base, now, before);
   Comparison found;
   found.base = side_of(base);
@@ -291,14 +305,18 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy) 
     found.cases.push_back(
         compare_case(base, at == before.end() ? nullptr : at->second, now, result, policy));
   }
+  const bool is_renamed = before.begin()->first != before.begin()->second->spec.id;
   for (const auto& result : base.run.cases) {
-    if (!is_asked_for(result) || after.count(result.spec.id) != 0) continue;
+    if (!is_asked_for(result) || is_renamed || after.count(result.spec.id) != 0) continue;
     auto missing = describe(result);
     missing.state = CaseState::kMissing;
     missing.base_status = to_string(result.status);
     missing.reason = why_missing(now.run, result.spec.id);
     found.cases.push_back(std::move(missing));
   }
+  if (is_renamed)
+    found.notes.push_back(fmt::format("BASE ran {}, NEW ran {}: they are compared as one program.",
+                                      before.begin()->second->spec.id, before.begin()->first));
   add_notes(found, found.notes);
   add_peaks_only(base, now, found.notes);
   add_doubts(now, found.cases, found.notes);

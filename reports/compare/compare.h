@@ -72,6 +72,12 @@ struct LineChange {
   std::int64_t base = 0, now = 0;
 };
 
+// A probable mistake (analysis/why.h) that one of the two programs has.
+struct FindingChange {
+  bool is_new = false;  // NEW has it; else BASE alone
+  std::string kind, sentence;
+};
+
 // How far the figures of an emulated case can be relied on (records/verdict.h).
 struct VerdictChange {
   std::string base, now;  // exact, exact if, estimate, lower bound, upper bound, unreliable
@@ -107,10 +113,12 @@ struct CaseComparison {
   Direction memory = Direction::kSame;  // worse where any figure is, else better where any is
   std::vector<Measure> measures;
   std::vector<CategoryChange> categories;
-  std::optional<PhaseGrowth> at_peak;    // where a figure of the peak is not the same
-  std::vector<PhaseGrowth> growth;       // of phases with a figure that is not the same
-  std::string growth_note;               // why the growth is unknown; else empty
-  std::vector<LineChange> lines;         // of programs whose traces have call stacks
+  std::optional<PhaseGrowth> at_peak;  // where a figure of the peak is not the same
+  std::vector<PhaseGrowth> growth;     // of phases with a figure that is not the same
+  std::string growth_note;             // why the growth is unknown; else empty
+  // Of programs whose traces have call stacks:
+  std::vector<LineChange> lines;
+  std::vector<FindingChange> findings;
   std::optional<Speed> speed;            // where both were timed
   std::optional<VerdictChange> verdict;  // where both have one
 };
@@ -129,7 +137,8 @@ struct Comparison {
   std::vector<CaseComparison> cases;  // NEW's order, then what is missing
 };
 
-// Throws ConfigError where the two are the same run or have no case in common. Traces are read only
+// Throws ConfigError where the two are the same run or have no case in common. Two runs of one
+// program each are compared whatever the programs are called. Traces are read only
 // for cases that changed; one that cannot be read is a growth_note.
 Comparison compare(const Source& base, const Source& now, const Policy& policy);
 

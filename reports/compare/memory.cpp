@@ -229,7 +229,7 @@ void compare_memory(const Source& base, const records::CaseResult& before, const
         "what `peakbench emulate --json` wrote does not say what fills the peak; `peakbench trace` "
         "does";
   if (records::facts_of(after.spec.kind).has_lines)
-    found.lines = line_changes(base, before, now, after);
+    compare_programs(base, before, now, after, found);
 }
 
 }  // namespace peakbench::compare

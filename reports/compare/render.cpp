@@ -138,6 +138,10 @@ Json speed_json(const Speed& speed) {
           {"reason", difference.reason}};
 }
 
+Json finding_json(const FindingChange& finding) {
+  return {{"is_new", finding.is_new}, {"kind", finding.kind}, {"sentence", finding.sentence}};
+}
+
 Json case_json(const CaseComparison& one) {
   Json json{{"id", one.id},
             {"slug", one.slug},
@@ -154,7 +158,8 @@ Json case_json(const CaseComparison& one) {
                       {"categories", list(one.categories, category_json)},
                       {"at_peak", one.at_peak ? growth_json(*one.at_peak) : Json(nullptr)},
                       {"growth", list(one.growth, growth_json)},
-                      {"growth_note", one.growth_note}};
+                      {"growth_note", one.growth_note},
+                      {"findings", list(one.findings, finding_json)}};
   json["figures"] = one.verdict ? figures_json(*one.verdict) : Json(nullptr);
   json["throughput"] = one.speed ? speed_json(*one.speed) : Json(nullptr);
   return json;

@@ -232,7 +232,7 @@ bool has_details(const CaseComparison& one) {
   const bool speed = one.speed && one.speed->difference.direction != Direction::kSame;
   const bool verdict = one.verdict && one.verdict->direction != Direction::kSame;
   return verdict || !one.reason.empty() || one.memory != Direction::kSame ||
-         !one.growth_note.empty() || !one.lines.empty() || speed ||
+         !one.growth_note.empty() || !one.lines.empty() || !one.findings.empty() || speed ||
          std::ranges::any_of(one.measures, [](const Measure& measure) {
            return measure.direction != Direction::kSame;
          });
@@ -244,6 +244,8 @@ void add_details(Page& page, const CaseComparison& one) {
   if (!one.reason.empty()) page.line(2, state_text(one) + ": " + printable(one.reason));
   if (one.verdict && one.verdict->direction != Direction::kSame)
     page.line(2, printable(verdict_text(*one.verdict)));
+  for (const auto& finding : one.findings)
+    page.line(2, (finding.is_new ? "NEW: " : "BASE alone: ") + printable(finding.sentence));
   add_measures(page, one);
   add_lines(page, one.lines);
   add_categories(page, one);

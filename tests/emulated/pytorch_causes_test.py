@@ -3,8 +3,10 @@ that look like them. Where the advice is a line, the program with that line allo
 """
 
 import re
+import subprocess
 
 from causes_test import BEGINNING
+from given import PEAKBENCH
 from traced_programs import MIB, TracedPrograms, warm
 
 LANGUAGE = """
@@ -167,6 +169,15 @@ PROGRAMS["linear layers without checkpoints"] = (PROGRAMS["linear layers are che
 
 
 class PytorchCauses(TracedPrograms):
+    def test_a_comparison_begins_with_what_one_program_has(self):
+        for name, program in (("held", "logits are held during backward"), ("freed", "logits are let go before backward")):
+            self.trace(warm(), self.write(BEGINNING + PROGRAMS[program][0], f"{name}.py"), out=name, options=("--card", "a100-40gb"))
+        for base, now, label in (("freed", "held", "NEW"), ("held", "freed", "BASE alone")):
+            done = subprocess.run([PEAKBENCH, "compare", base, now], cwd=self.folder, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            details = done.stdout.split(f"program/{now}.py/emulated:a100-40gb (emulated)\n")[1]
+            self.assertRegex(details, rf"^  {label}: 64.0 MiB of the peak's .* is logits that a variable\n? *holds during")
+
     def test_what_is_said_first(self):
         peaks = {}
         for name, (text, expected) in PROGRAMS.items():

@@ -20,6 +20,7 @@ namespace {
 using analysis::Source;
 using compare::CaseState;
 using compare::Direction;
+using ::testing::Contains;
 using testing::fake_case;
 using testing::FakeRun;
 using ::testing::HasSubstr;
@@ -292,6 +293,27 @@ TEST(Compare, RefusesTheSameRunAndNoCommonCase) {
   twice.label = "another name";
   EXPECT_THAT(error_of([&] { compare::compare(traced.source(), twice, {}); }),
               HasSubstr("the same run"));
+}
+
+TEST(Compare, TakesOneProgramOfEachRunWhateverItIsCalled) {
+  const auto program = [](const char* id) {
+    auto one = fake_case(id, 1);
+    one.spec.kind = records::CaseKind::kProgram;
+    return one;
+  };
+  const auto before = program("program/old.py/cpu"), after = program("program/new.py/cpu");
+  const auto found = compare::compare(testing::plain_source("base", {before}),
+                                      testing::plain_source("new", {after}), {});
+  ASSERT_EQ(found.cases.size(), 1U);
+  EXPECT_EQ(found.cases[0].state, CaseState::kCompared);
+  EXPECT_EQ(found.cases[0].id, after.spec.id);
+  EXPECT_THAT(found.notes, Contains(HasSubstr("BASE ran program/old.py/cpu, NEW ran "
+                                              "program/new.py/cpu")));
+  EXPECT_THAT(error_of([&] {
+                compare::compare(testing::plain_source("base", {before, program("program/x/cpu")}),
+                                 testing::plain_source("new", {after}), {});
+              }),
+              HasSubstr("no case in common"));
 }
 
 TEST(Compare, NeverMixesCards) {
