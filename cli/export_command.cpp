@@ -5,14 +5,18 @@
 
 #include "base/errors.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cli/named_case.h"
 #include "cli/option_values.h"
+#include "emulator/host/emulation_text.h"
 #include "programs/import.h"
 #include "programs/run_folder.h"
+#include "programs/traced.h"
 #include "records/run.h"
 #include "records/run_files.h"
+#include "reports/analysis/peak_text.h"
 #include "reports/run/report.h"
 #include "trace/chrome_export.h"
 #include "trace/snapshot_export.h"
@@ -104,12 +108,28 @@ std::string folder_of(const ImportArguments& arguments) {
   return (fs::path("results") / name).string();
 }
 
+// What a reader of the figures must know first, and the peak in short.
+std::string summary(const programs::ProgramRun& run, int width) {
+  const emulator::Look look{.width = [width] { return width; }};
+  std::string text;
+  for (const auto* fact : {"history", "from_before", "lost", "ranks"})
+    if (const auto found = run.settings.find(fact); found != run.settings.end())
+      text += emulator::labelled("Note", found->get<std::string>(), look);
+  const auto* fullest = programs::fullest(run);
+  if (fullest == nullptr) return text;
+  const auto brief = analysis::peak_brief(fullest->trace, trace::lifetimes(fullest->trace));
+  text += emulator::labelled("Peak", brief.when, look) +
+          emulator::labelled("By category (inferred)", brief.categories, look);
+  return brief.fills.empty() ? text : text + emulator::labelled("Filled by", brief.fills, look);
+}
+
 int import(World& world, const ImportArguments& arguments) {
   auto run = programs::import_snapshots(arguments.snapshot, arguments.name, arguments.card);
   run.command = world.typed;
   const auto folder = folder_of(arguments);
   programs::write_program_run(
       run, folder, arguments.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew);
+  world.out << escaped_controls(summary(run, world.out_width)) << "\n";
   const auto written = reports::write_reports({folder}, own_report(world, folder));
   world.out << reports::main_table(records::read_run(folder), world.out_width)
             << fmt::format("\nResults: {}/run.json\n", folder);

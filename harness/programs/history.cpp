@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "programs/ranges.h"
+#include "programs/snapshot_work.h"
 #include "trace/lifetimes.h"
 #include "trace/trace_file.h"
 
@@ -23,8 +23,6 @@ using trace::EventKind;
 
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::int64_t kMostLevel = std::int64_t{1} << 50;  // as run.json can hold it
-// Of what there was before the recording.
-constexpr std::int64_t kBeginning = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMostTime = std::int64_t{1} << 52U;  // microseconds
 
 // Streams by small numbers, of all devices.
@@ -152,6 +150,9 @@ class DeviceHistory {
     event.address = entry.address;
     event.requested_bytes = entry.bytes;
     event.stack = entry.stack;
+    event.range = entry.label;
+    if (entry.work == NativeWork::kBackward) event.thread = kEngineThread;
+    if (entry.work == NativeWork::kWorkspace) event.op = kWorkspaceOperator;
     event.space = space_;
     event.stream = streams_.number(entry.stream);
     time_us_ = std::max(time_us_, entry.time_us);
@@ -345,12 +346,13 @@ History history_of(Snapshot snapshot) {
   trace.device = trace.spaces[static_cast<std::size_t>(trace.own_space)];
   trace.counts_build = true;
   trace.events = joined(devices);
-  take_annotations(snapshot.annotations, trace);
-  if (history.out_of_memory && !trace.scopes.empty()) say_phase(trace, *history.out_of_memory);
-  count_time(trace.events);
   trace.frames = std::move(snapshot.frames);
   trace.files = std::move(snapshot.files);
   trace.functions = std::move(snapshot.functions);
+  trace.operators = {"cublas workspace"};
+  history.phases = take_annotations(snapshot, trace);
+  if (history.out_of_memory && !trace.scopes.empty()) say_phase(trace, *history.out_of_memory);
+  count_time(trace.events);
   if (const auto why = trace::why_not_readable(trace); !why.empty())
     throw std::invalid_argument(fmt::format("has {}: it is damaged", why));
   return history;

@@ -1,20 +1,21 @@
 // From a snapshot of PyTorch to a trace. For the module's own use.
 //
-// What was alive before the recording began is allocated at the trace's beginning. Phases and steps
-// are those of annotations (programs/ranges.h). What tensors are called is unknown: categories
-// follow from lifetimes alone.
+// What was alive before the recording began is allocated at the trace's beginning. Ranges, phases,
+// steps and categories are those of programs/snapshot_phases.h.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "programs/snapshot.h"
+#include "programs/snapshot_phases.h"
 #include "records/case.h"
 #include "trace/trace.h"
 
 namespace peakbench::programs {
 
 struct History {
+  PhaseSource phases = PhaseSource::kNone;
   trace::Trace trace;  // own space: the device with the largest peak
   std::int64_t entries = 0;
   // Made before the recording began, or gone from a history that holds so many entries only.

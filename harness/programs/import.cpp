@@ -183,6 +183,19 @@ std::string script_of(const trace::Trace& trace) {
              : fs::path(trace.files[static_cast<std::size_t>(most->first)]).filename().string();
 }
 
+const char* phases_text(PhaseSource source) {
+  switch (source) {
+    case PhaseSource::kStacks:
+      return "inferred from stacks and PyTorch's annotations";
+    case PhaseSource::kAnnotations:
+      return "of PyTorch's annotations: steps and optimizer_step; all else counts as build, as no "
+             "stack shows a forward or backward";
+    case PhaseSource::kNone:
+      break;
+  }
+  return "not recorded: all counts as build";
+}
+
 // What a reader of the figures must know.
 void add_settings(const std::vector<History>& histories, ProgramRun& run) {
   auto& settings = run.settings;
@@ -194,16 +207,15 @@ void add_settings(const std::vector<History>& histories, ProgramRun& run) {
     entries += one.entries;
   }
   settings["recorded_by"] = "PyTorch itself (torch.cuda.memory._dump_snapshot)";
+  const auto phases = std::ranges::max(histories, {}, &History::phases).phases;
   settings["categories"] =
-      "inferred from lifetimes alone: kept is what was alive at the end, or when a later step "
-      "began (where steps are recorded), temporary what was freed; "
-      "which are parameters or activations, the snapshot does not say";
-  const bool has_phases = std::ranges::any_of(
-      run.processes, [](const ProgramProcess& one) { return !one.trace.scopes.empty(); });
-  settings["phases"] =
-      has_phases ? "of PyTorch's annotations: optimizer_step; all else counts as build, as forward "
-                   "and backward are not annotated"
-                 : "not recorded: all counts as build";
+      phases == PhaseSource::kStacks
+          ? "inferred from stacks, lifetimes and annotations, as a snapshot names no tensors: "
+            "what could not be told is kept (alive at the end, or when a later step began) or "
+            "temporary (freed)"
+          : "inferred from lifetimes, as no stack shows a forward or backward: what could not be "
+            "told is kept (alive at the end, or when a later step began) or temporary (freed)";
+  settings["phases"] = phases_text(phases);
   if (entries == 0)
     settings["history"] =
         "none: _record_memory_history was not on, so this is what was allocated at the dump";

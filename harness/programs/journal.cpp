@@ -357,7 +357,7 @@ class Reader {
     for (auto& space : spaces_) size_last(space, -1);
     if (const auto why = trace::why_not_readable(trace_); !why.empty()) fail("it has " + why);
     end_at_out_of_memory();
-    trace_.scopes = scopes_of(marks_, built(), !reading_.failed);
+    trace_.scopes = scopes_of(marks_, step_ends(marks_), built(), !reading_.failed);
     add_copies(trace_, copies_);
     trace::decide_phases(trace_);
     drop_inputs_that_were_made();

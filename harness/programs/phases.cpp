@@ -61,8 +61,9 @@ namespace {
 
 class Phases {
  public:
-  Phases(const std::vector<TimedMark>& marks, std::uint64_t built, bool ended_well)
-      : marks_(marks), ends_(step_ends(marks)), built_(built) {
+  Phases(const std::vector<TimedMark>& marks, const std::vector<std::uint64_t>& ends,
+         std::uint64_t built, bool ended_well)
+      : marks_(marks), ends_(ends), built_(built) {
     if (ended_well) last_backward_ = marks.size();
     for (std::size_t i = 0; i < marks.size(); ++i) {
       if (marks[i].mark == Mark::kDifferentiates) differentiated_.insert(marks[i].call);
@@ -230,7 +231,7 @@ class Phases {
   }
 
   const std::vector<TimedMark>& marks_;
-  const std::vector<std::uint64_t> ends_;
+  const std::vector<std::uint64_t>& ends_;
   const std::uint64_t built_;
   std::set<std::int32_t> differentiated_, with_graph_;  // calls
   std::size_t last_backward_ = 0;                       // the mark at which the last one ended
@@ -245,9 +246,10 @@ class Phases {
 
 }  // namespace
 
-std::vector<ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built,
+std::vector<ScopeMark> scopes_of(const std::vector<TimedMark>& marks,
+                                 const std::vector<std::uint64_t>& step_ends, std::uint64_t built,
                                  bool ended_well) {
-  return Phases(marks, built, ended_well).take();
+  return Phases(marks, step_ends, built, ended_well).take();
 }
 
 void add_copies(trace::Trace& trace, const std::vector<CopyMark>& marks) {

@@ -43,11 +43,12 @@ struct TimedMark {
 // The events behind which a step ends and another begins.
 std::vector<std::uint64_t> step_ends(const std::vector<TimedMark>& marks);
 
-// The scopes of a trace with this number of events. `built`: the event after the last parameter
+// The scopes of a trace whose steps end so. `built`: the event after the last parameter
 // that was made before the first call of a model. `ended_well`: the program did not fail, so a
 // graph that no backward has run by then was never needed.
-std::vector<trace::ScopeMark> scopes_of(const std::vector<TimedMark>& marks, std::uint64_t built,
-                                        bool ended_well);
+std::vector<trace::ScopeMark> scopes_of(const std::vector<TimedMark>& marks,
+                                        const std::vector<std::uint64_t>& step_ends,
+                                        std::uint64_t built, bool ended_well);
 
 // Finds the copies of a program that change dtypes, as scopes of its trace. Pure.
 

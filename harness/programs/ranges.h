@@ -7,13 +7,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/snapshot.h"
 #include "recording/journal.h"
 #include "trace/trace.h"
 
 namespace peakbench::programs {
 
 // The ranges that a program names: record_function, NVTX, peakbench.phase. Pure.
+
+// Whether PyTorch opens a range of this name around its own work: Optimizer.step#AdamW.step.
+bool is_name_of_pytorch(std::string_view name);
 
 // Whether a range is the program's own (or that of a library that it uses), and not one that
 // PyTorch opens around its own work (Optimizer.step#AdamW.step, enumerate(DataLoader)#...). Asked
@@ -34,13 +36,14 @@ class Ranges {
   void end_backward(std::int32_t thread);
 
   std::int32_t at(std::int32_t thread) const;  // index in `found`, or trace::kNone
+  // A range of this name within another, or within none.
+  std::int32_t index_of(std::int32_t parent, const std::string& name);
 
  private:
   struct Open {
     std::uint64_t number;
     std::int32_t range;
   };
-  std::int32_t index_of(std::int32_t parent, const std::string& name);
 
   std::vector<trace::Range>& found_;
   std::map<std::pair<std::int32_t, std::string>, std::int32_t> known_;
@@ -48,20 +51,5 @@ class Ranges {
   std::unordered_map<std::uint64_t, std::int32_t> threads_;   // by number
   std::vector<std::int32_t> backwards_;                       // threads that called the engine
 };
-
-// From the annotations of a snapshot to the ranges, phases and steps of its events. For the
-// module's own use. Pure.
-
-// Takes a snapshot's annotations into a trace. Events must have times of the same clock. Ranges
-// that PyTorch opens itself are not the program's. If an optimizer's step is annotated, the
-// annotations give phases and steps:
-//
-//   phase            events
-//   optimizer_step   in a range Optimizer.step#...
-//   build            all others: forward and backward are not annotated
-//
-// A step begins with a range ProfilerStep#..., or, without these ranges, after a round of updates
-// (programs/phases.h).
-void take_annotations(const std::vector<SnapshotAnnotation>& annotations, trace::Trace& trace);
 
 }  // namespace peakbench::programs

@@ -92,53 +92,87 @@ bool is_of_python(std::string_view file) {
          file.starts_with("<");
 }
 
+// A file's texts, each once.
+class Words {
+ public:
+  explicit Words(std::vector<std::string>& found) : found_(found) {}
+
+  std::int32_t index(const std::string& text) {
+    const auto [at, fresh] = known_.try_emplace(text, static_cast<std::int32_t>(found_.size()));
+    if (fresh) found_.push_back(bounded(is_utf8(text) ? text : escaped_bytes(text)));
+    return at->second;
+  }
+
+ private:
+  std::vector<std::string>& found_;
+  std::unordered_map<std::string, std::int32_t> known_;
+};
+
+NativeWork work_of(std::string_view function) {
+  const auto has = [&](const char* part) { return function.find(part) != std::string_view::npos; };
+  if (has("torch::autograd::Engine::")) return NativeWork::kBackward;
+  // aten/src/ATen/cuda/CublasHandlePool.cpp
+  if (has("at::cuda::setWorkspaceForHandle(") || has("at::cuda::getCUDABlasLtWorkspace("))
+    return NativeWork::kWorkspace;
+  return NativeWork::kOther;
+}
+
+struct Stack {
+  std::int32_t innermost = trace::kNone;
+  NativeWork work = NativeWork::kOther;
+};
+
 // Stacks as the trace has them: a tree, each frame, file and function once.
 class Stacks {
  public:
-  explicit Stacks(Snapshot& snapshot) : snapshot_(snapshot) {}
+  explicit Stacks(Snapshot& snapshot)
+      : snapshot_(snapshot), files_(snapshot.files), functions_(snapshot.functions) {}
 
   // Of a list of frames, the innermost first.
-  std::int32_t stack(const Pickle& pickle, Value frames) {
-    if (frames.kind != Kind::kList) return trace::kNone;
+  Stack stack(const Pickle& pickle, Value frames) {
+    if (frames.kind != Kind::kList) return {};
     const auto known = stacks_.find(frames.number);
     if (known != stacks_.end()) return known->second;
-    auto stack = trace::kNone;
+    Stack stack;
     const auto list = pickle.items(frames);
     for (auto at = list.rbegin(); at != list.rend(); ++at)
-      if (at->kind == Kind::kDict) stack = frame(pickle, *at, stack);
+      if (at->kind == Kind::kDict) follow(pickle, *at, stack);
     stacks_.emplace(frames.number, stack);
     return stack;
   }
 
  private:
-  // Without its caller; nullopt: left out.
-  using Lone = std::optional<trace::StackFrame>;
+  struct Lone {
+    std::optional<trace::StackFrame> frame;  // without its caller; nullopt: left out
+    NativeWork work = NativeWork::kOther;
+  };
 
-  std::int32_t frame(const Pickle& pickle, Value dict, std::int32_t parent) {
+  void follow(const Pickle& pickle, Value dict, Stack& stack) {
     auto [known, fresh] = lone_.try_emplace(dict.number);
     if (fresh) known->second = lone(pickle, dict);
-    if (!known->second) return parent;
-    auto one = *known->second;
-    one.parent = parent;
+    stack.work = std::max(stack.work, known->second.work);
+    if (!known->second.frame) return;
+    auto one = *known->second.frame;
+    one.parent = stack.innermost;
     const auto [at, is_new] =
         frames_.try_emplace({one.parent, one.file, one.function, one.line},
                             static_cast<std::int32_t>(snapshot_.frames.size()));
     if (is_new) snapshot_.frames.push_back(one);
-    return at->second;
+    stack.innermost = at->second;
   }
 
   Lone lone(const Pickle& pickle, Value dict) {
     constexpr std::int64_t kMostLines = 1 << 30;
     const auto& file = pickle.text(pickle.find(dict, "filename"));
     const auto& function = pickle.text(pickle.find(dict, "name"));
-    if (!is_of_python(file) && !is_script(file, function)) return std::nullopt;
+    if (!is_of_python(file) && !is_script(file, function)) return {{}, work_of(function)};
     const auto line = pickle.find(dict, "line");
     trace::StackFrame one;
-    one.file = index(files_, snapshot_.files, file);
-    one.function = index(functions_, snapshot_.functions, function);
+    one.file = files_.index(file);
+    one.function = functions_.index(function);
     if (line.kind == Kind::kInteger)
       one.line = static_cast<std::int32_t>(std::clamp<std::int64_t>(line.number, 0, kMostLines));
-    return one;
+    return {one, NativeWork::kOther};
   }
 
   // One of another name: its outermost frame, which comes first, tells.
@@ -147,27 +181,19 @@ class Stacks {
     return scripts_.contains(file);
   }
 
-  using Index = std::unordered_map<std::string, std::int32_t>;
-
-  static std::int32_t index(Index& known, std::vector<std::string>& words,
-                            const std::string& text) {
-    const auto [at, fresh] = known.try_emplace(text, static_cast<std::int32_t>(words.size()));
-    if (fresh) words.push_back(bounded(is_utf8(text) ? text : escaped_bytes(text)));
-    return at->second;
-  }
-
   Snapshot& snapshot_;
-  Index files_, functions_;
+  Words files_, functions_;
   std::unordered_set<std::string> scripts_;
   std::unordered_map<std::int64_t, Lone> lone_;  // by the dict's place in the pickle
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, std::int32_t>
       frames_;
-  std::unordered_map<std::int64_t, std::int32_t> stacks_;  // by the list's place in the pickle
+  std::unordered_map<std::int64_t, Stack> stacks_;  // by the list's place in the pickle
 };
 
 class SnapshotReader {
  public:
-  explicit SnapshotReader(const std::string& path) : path_(path), stacks_(snapshot_) {}
+  explicit SnapshotReader(const std::string& path)
+      : path_(path), stacks_(snapshot_), words_(snapshot_.words) {}
 
   Snapshot read() {
     const auto pickle = Pickle::read(
@@ -195,8 +221,9 @@ class SnapshotReader {
     const auto& name = pickle.text(pickle.find(dict, "name"));
     const auto& stage = pickle.text(pickle.find(dict, "stage"));
     if (stage != "START" && stage != "END") return;
-    snapshot_.annotations.push_back({bounded(is_utf8(name) ? name : escaped_bytes(name)),
-                                     stage == "END", integer_or(pickle, dict, "time_us", 0)});
+    take_once(dict);
+    snapshot_.annotations.push_back(
+        {words_.index(name), stage == "END", integer_or(pickle, dict, "time_us", 0)});
   }
 
   void take_settings(const Pickle& pickle, Value settings) {
@@ -216,7 +243,9 @@ class SnapshotReader {
   void take_once(Value container) {
     if (container.kind != Kind::kList && container.kind != Kind::kDict) return;
     if (!taken_.insert(container.number).second)
-      fail("has one and the same segment, block or history several times: it is damaged");
+      fail(
+          "has one and the same segment, block, history or annotation several times: it is "
+          "damaged");
   }
 
   // Entries of the histories are most of the file, and are records as soon as they are read.
@@ -235,7 +264,11 @@ class SnapshotReader {
     if (*known != EventKind::kOutOfMemory) check_end(entry.address, entry.bytes);
     entry.stream = integer_or(pickle, dict, "stream", 0);
     entry.time_us = integer_or(pickle, dict, "time_us", 0);
-    entry.stack = stacks_.stack(pickle, pickle.find(dict, "frames"));
+    const auto stack = stacks_.stack(pickle, pickle.find(dict, "frames"));
+    entry.stack = stack.innermost;
+    entry.work = stack.work;
+    if (const auto& label = pickle.text(pickle.find(dict, "user_metadata")); !label.empty())
+      entry.label = words_.index(label);
     entries_.push_back(entry);
     return static_cast<std::int64_t>(entries_.size()) - 1;
   }
@@ -286,7 +319,7 @@ class SnapshotReader {
       block.requested_bytes = std::min(bytes(pickle, dict, "requested_size"), block.bytes);
     else
       block.requested_bytes = block.bytes;
-    block.stack = stacks_.stack(pickle, pickle.find(dict, "frames"));
+    block.stack = stacks_.stack(pickle, pickle.find(dict, "frames")).innermost;
     segment.blocks.push_back(block);
   }
 
@@ -320,6 +353,7 @@ class SnapshotReader {
   std::string path_;
   Snapshot snapshot_;
   Stacks stacks_;
+  Words words_;
   std::vector<SnapshotEntry> entries_;
   std::unordered_set<std::int64_t> taken_;  // places of containers in the pickle
 };

@@ -49,10 +49,19 @@ std::int64_t rounded_block(std::int64_t requested);
 //
 // Source: torch/csrc/cuda/memory_snapshot.cpp, which writes it, and torch/cuda/_memory_viz.py.
 
+// What frames of C++ show of an entry, where they were recorded (stacks="all").
+enum class NativeWork : std::uint8_t {
+  kOther,
+  kBackward,  // autograd's engine called it
+  kWorkspace  // a handle of cuBLAS made it, for itself
+};
+
 // An entry of `device_traces`.
 struct SnapshotEntry {
   trace::EventKind kind = trace::EventKind::kAlloc;
+  NativeWork work = NativeWork::kOther;
   std::int32_t stack = trace::kNone;  // in Snapshot::frames: the innermost
+  std::int32_t label = trace::kNone;  // in Snapshot::words: the program's user_metadata
   std::uint64_t address = 0;          // out of memory: what the device had free
   std::int64_t bytes = 0;             // of allocations: as asked for
   std::int64_t stream = 0;
@@ -75,7 +84,7 @@ struct SnapshotSegment {
 
 // Where a range of record_function, or one that PyTorch opens itself, begins or ends.
 struct SnapshotAnnotation {
-  std::string name;
+  std::int32_t name = trace::kNone;  // in Snapshot::words
   bool ends = false;
   std::int64_t time_us = 0;
 };
@@ -85,7 +94,7 @@ struct Snapshot {
   std::vector<std::vector<SnapshotEntry>> histories;  // what was recorded, a device each
   std::vector<SnapshotAnnotation> annotations;
   std::vector<trace::StackFrame> frames;
-  std::vector<std::string> files, functions;
+  std::vector<std::string> files, functions, words;
   std::int64_t most_split_bytes = -1;   // max_split_size; below 0: none
   std::vector<std::int64_t> divisions;  // roundup_power2_divisions of 1, 2, 4, ... MiB
 };

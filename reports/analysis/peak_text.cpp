@@ -216,14 +216,15 @@ PeakBrief peak_brief(const trace::Trace& trace, const std::vector<trace::Lifetim
   const auto& last = trace.events.back();
   if (last.kind == trace::EventKind::kOutOfMemory) {
     const auto line = trace::own_line(trace, last.stack);
-    brief.when = fmt::format("memory ran out {}: {} asked for{}", when(last.phase, last.step),
-                             in_words(last.requested_bytes),
-                             line.file.empty() ? "" : " at " + LineNames(trace).in_words(line));
+    brief.when =
+        fmt::format("memory ran out{}: {} asked for{}", when(trace, " ", last.phase, last.step),
+                    in_words(last.requested_bytes),
+                    line.file.empty() ? "" : " at " + LineNames(trace).in_words(line));
   } else {
     const auto peak = trace::find_peak(trace, lifetimes);
     event = peak.event;
-    brief.when = fmt::format("{} allocated by tensors, {}", in_words(peak.allocated_bytes),
-                             when(peak.phase, peak.step));
+    brief.when = fmt::format("{} allocated by tensors{}", in_words(peak.allocated_bytes),
+                             when(trace, ", ", peak.phase, peak.step));
   }
   const auto bytes = trace::by_category(trace::breakdown_at(trace, lifetimes, event));
   const auto all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});

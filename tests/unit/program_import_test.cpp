@@ -13,6 +13,7 @@
 #include "trace/lines.h"
 #include "trace/maxima.h"
 #include "trace/snapshot_export.h"
+#include "trace/timeline.h"
 #include "trace/trace_file.h"
 
 namespace peakbench {
@@ -148,6 +149,44 @@ TEST_F(Import, PhasesAndRangesAreThoseOfTheAnnotations) {
   EXPECT_EQ(trace::why_not_readable(trace), "");
 }
 
+// As _set_memory_metadata() leaves it, beside fields and entries that say nothing of a size.
+TEST_F(Import, WhatTheProgramLabelledIsInARangeOfThatName) {
+  const auto labelled = [](std::uint64_t time_us, std::uint64_t address, const std::string& label) {
+    return dict({text("action"), text("alloc"), text("addr"), number(address), text("size"),
+                 number(512), text("stream"), number(0), text("time_us"), number(time_us),
+                 text("compile_context"), text("0/0"), text("user_metadata"), text(label),
+                 text("frames"), list({})});
+  };
+  const auto other = dict({text("action"), text("annotate"), text("addr"), number(kAt)});
+  const auto run = import(pickle(dict(
+      {text("segments"), list({}), text("device_traces"),
+       list({list({labelled(10, kAt, "kv cache"), other, labelled(20, kAt + 512, "kv cache"),
+                   labelled(30, kAt + 1024, "")})}),
+       text("host_traces"), list({list({labelled(10, kAt, "")})}), text("external_annotations"),
+       list({note("START", "mine", 15), note("END", "mine", 25)})})));
+  const auto& trace = run.processes[0].trace;
+  ASSERT_EQ(trace.events.size(), 3U);
+  EXPECT_EQ(trace::range_name(trace, trace.events[0].range), "kv cache");
+  EXPECT_EQ(trace.ranges.at(trace.events[1].range).name, "kv cache");
+  EXPECT_EQ(trace.ranges.at(trace.ranges.at(trace.events[1].range).parent).name, "mine");
+  EXPECT_EQ(trace.events[2].range, trace::kNone);
+}
+
+TEST_F(Import, StepsOfTheProfilerNeedNoOptimizer) {
+  const auto at = [](std::uint64_t time_us) {
+    return dict({text("action"), text("alloc"), text("addr"), number(kAt + 512 * time_us),
+                 text("size"), number(512), text("time_us"), number(time_us)});
+  };
+  const auto run = import(
+      pickle(dict({text("segments"), list({}), text("device_traces"),
+                   list({list({at(1), at(3), at(5)})}), text("external_annotations"),
+                   list({note("START", "ProfilerStep#0", 2), note("END", "ProfilerStep#0", 4),
+                         note("START", "ProfilerStep#1", 4), note("END", "ProfilerStep#1", 6)})})));
+  std::vector<std::int32_t> steps;
+  for (const auto& event : run.processes[0].trace.events) steps.push_back(event.step);
+  EXPECT_EQ(steps, (std::vector<std::int32_t>{trace::kNone, 0, 1}));
+}
+
 TEST_F(Import, ABlockThatIsNotSplitIsLargerThanItWasAskedFor) {
   const auto of = [&](std::uint64_t bytes) {
     return peak(import(snapshot(
@@ -280,7 +319,12 @@ TEST_F(Import, SizesAreRoundedAsTheFilesSettingsSay) {
 TEST_F(Import, WhatStandsOnceIsTakenOnce) {
   const std::string memoize = "\x94", again("h\0", 2);
   const auto shared = [&](const std::string& first) { return list({first + memoize, again}); };
-  const auto refused = HasSubstr("one and the same segment, block or history several times");
+  const auto refused = HasSubstr("one and the same segment, block, history or annotation several");
+  const auto annotated = [&](const std::string& annotations) {
+    return refusal(pickle(dict({text("segments"), list({}), text("device_traces"), list({}),
+                                text("external_annotations"), annotations})));
+  };
+  EXPECT_THAT(annotated(shared(note("START", "x", 1))), refused);
   const auto active = block(512, 512, "active_allocated");
   const auto with = [&](const std::string& segments, const std::string& histories) {
     return refusal(pickle(dict({text("segments"), segments, text("device_traces"), histories})));

@@ -51,7 +51,7 @@ struct Script {
   }
   std::vector<std::uint64_t> modules(bool ended_well = true) const {
     std::vector<std::uint64_t> found;
-    for (const auto& scope : scopes_of(marks, 1, ended_well))
+    for (const auto& scope : scopes_of(marks, step_ends(marks), 1, ended_well))
       if (scope.kind == trace::ScopeKind::kModule) found.push_back(scope.event);
     return found;
   }
@@ -62,7 +62,7 @@ struct Script {
   std::string phases(std::uint64_t built) const {
     trace::Trace trace;
     trace.events.resize(events);
-    trace.scopes = scopes_of(marks, built, true);
+    trace.scopes = scopes_of(marks, step_ends(marks), built, true);
     trace::decide_phases(trace);
     std::string text;
     for (const auto& event : trace.events)
