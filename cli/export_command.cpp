@@ -112,7 +112,7 @@ std::string folder_of(const ImportArguments& arguments) {
 std::string summary(const programs::ProgramRun& run, int width) {
   const emulator::Look look{.width = [width] { return width; }};
   std::string text;
-  for (const auto* fact : {"history", "from_before", "lost", "ranks"})
+  for (const auto* fact : {"history", "from_before", "lost", "above_reserved", "ranks"})
     if (const auto found = run.settings.find(fact); found != run.settings.end())
       text += emulator::labelled("Note", found->get<std::string>(), look);
   const auto* fullest = programs::fullest(run);

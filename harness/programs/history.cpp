@@ -44,6 +44,8 @@ class DeviceHistory {
         blocks_(snapshot.most_split_bytes, snapshot.divisions),
         space_(space),
         streams_(streams) {
+    completes_ = std::ranges::any_of(
+        entries_, [](const SnapshotEntry& entry) { return entry.kind == EventKind::kFree; });
     for (const auto& segment : snapshot.segments)
       if (segment.device == static_cast<std::int64_t>(device)) segments_.push_back(&segment);
   }
@@ -60,7 +62,7 @@ class DeviceHistory {
   }
 
   std::vector<Event> events;  // their times in microseconds, never decreasing; or kBeginning
-  std::int64_t peak_bytes = 0, earlier_bytes = 0, lost_frees = 0;
+  std::int64_t peak_bytes = 0, earlier_bytes = 0, lost_frees = 0, above_reserved = 0;
   std::size_t earlier() const { return earlier_.size(); }
   std::size_t recorded() const { return entries_.size(); }
   std::optional<records::OutOfMemory> out_of_memory;
@@ -192,6 +194,7 @@ class DeviceHistory {
   void free_requested(Event& event) {
     const auto found = alive_.find(event.address);
     if (found == alive_.end() || found->second.requested) return;
+    if (!completes_) return free_completed(event);
     level_ -= found->second.bytes;
     found->second.requested = true;
     add(event);
@@ -243,6 +246,7 @@ class DeviceHistory {
     level_ += bytes;
     if (level_ > kMostLevel) too_much();
     peak_bytes = std::max(peak_bytes, level_);
+    above_reserved = std::max(above_reserved, level_ - reserved_);
   }
 
   void reserve(std::int64_t bytes) {
@@ -268,6 +272,7 @@ class DeviceHistory {
   const std::vector<SnapshotEntry>& entries_;
   std::vector<const SnapshotSegment*> segments_;
   SnapshotBlocks blocks_;
+  bool completes_ = false;  // else skip_actions left out that frees were completed
   std::int16_t space_;
   Streams& streams_;
   std::map<std::uint64_t, SnapshotBlock> earlier_;
@@ -337,11 +342,14 @@ History history_of(Snapshot snapshot) {
     history.earlier += static_cast<std::int64_t>(device.earlier());
     history.earlier_bytes += device.earlier_bytes;
     history.lost_frees += device.lost_frees;
+    history.above_reserved = std::max(history.above_reserved, device.above_reserved);
     if (device.out_of_memory) history.out_of_memory = device.out_of_memory;
     if (device.peak_bytes <= largest) continue;
     largest = device.peak_bytes;
     trace.own_space = static_cast<int>(space);
   }
+  history.has_state_only =
+      history.earlier > 0 && history.entries <= static_cast<std::int64_t>(devices.size());
   if (largest == 0) throw std::invalid_argument("holds no allocation: nothing was on a device");
   trace.device = trace.spaces[static_cast<std::size_t>(trace.own_space)];
   trace.counts_build = true;

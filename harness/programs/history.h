@@ -20,7 +20,9 @@ struct History {
   std::int64_t entries = 0;
   // Made before the recording began, or gone from a history that holds so many entries only.
   std::int64_t earlier = 0, earlier_bytes = 0;
-  std::int64_t lost_frees = 0;  // of blocks that were allocated again without having been freed
+  std::int64_t lost_frees = 0;      // of blocks that were allocated again without having been freed
+  std::int64_t above_reserved = 0;  // by how much more was allocated than reserved, at most
+  bool has_state_only = false;  // enabled="state": one entry at most, and the blocks at the dump
   // Where nothing was allocated after memory ran out.
   std::optional<records::OutOfMemory> out_of_memory;
 };

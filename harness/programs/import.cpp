@@ -199,12 +199,12 @@ const char* phases_text(PhaseSource source) {
 // What a reader of the figures must know.
 void add_settings(const std::vector<History>& histories, ProgramRun& run) {
   auto& settings = run.settings;
-  std::int64_t earlier = 0, bytes = 0, lost = 0, entries = 0;
+  std::int64_t earlier = 0, bytes = 0, lost = 0, above = 0;
   for (const auto& one : histories) {
     earlier += one.earlier;
     bytes += one.earlier_bytes;
     lost += one.lost_frees;
-    entries += one.entries;
+    above = std::max(above, one.above_reserved);
   }
   settings["recorded_by"] = "PyTorch itself (torch.cuda.memory._dump_snapshot)";
   const auto phases = std::ranges::max(histories, {}, &History::phases).phases;
@@ -216,17 +216,26 @@ void add_settings(const std::vector<History>& histories, ProgramRun& run) {
           : "inferred from lifetimes, as no stack shows a forward or backward: what could not be "
             "told is kept (alive at the end, or when a later step began) or temporary (freed)";
   settings["phases"] = phases_text(phases);
-  if (entries == 0)
+  if (std::ranges::all_of(histories, &History::has_state_only))
     settings["history"] =
-        "none: _record_memory_history was not on, so this is what was allocated at the dump";
-  if (earlier > 0)
+        "none: _record_memory_history was not on, or with enabled=\"state\", so this is what was "
+        "allocated at the dump; the peak may have been higher";
+  else if (earlier > 0)
     settings["from_before"] = fmt::format(
         "{} allocations of {} bytes were made before the recording began, or their entries fell "
         "out of its history (max_entries): the peak may have been earlier, and the block of one "
         "that was freed is taken to be what was asked for, rounded up",
         earlier, bytes);
   if (lost > 0)
-    settings["lost"] = fmt::format("the frees of {} allocations are not in the snapshot", lost);
+    settings["lost"] = fmt::format(
+        "the frees of {} allocations are not in the snapshot (skip_actions, or a "
+        "history that was cut), so the peak may have been lower",
+        lost);
+  if (above > 0)
+    settings["above_reserved"] = fmt::format(
+        "{} bytes more are allocated than reserved: some entries are not in the snapshot "
+        "(skip_actions, or a history that was cut), so both peaks are uncertain",
+        above);
 }
 
 // Where names leave it open whose is which.

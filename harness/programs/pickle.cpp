@@ -82,12 +82,20 @@ class PickleMachine {
   using Value = PickleValue;
   using Kind = PickleKind;
 
+  static const char* what_begins_with(std::uint8_t first) {
+    if (first == 0x1f) return "is compressed by gzip: unpack it with gunzip first";
+    if (first == '{' || first == '[')
+      return "is JSON, as torch.profiler writes traces and memory timelines, which lack blocks and "
+             "segments";
+    return "is no pickle of protocol 2 to 5";
+  }
+
   void begin() {
     constexpr int kOldest = 2, kNewest = 5;
     if (source_.is_empty()) source_.fail("is empty; expected a memory snapshot of PyTorch");
-    if (source_.byte() != kProto)
-      source_.fail(
-          "is no pickle of protocol 2 to 5; expected what torch.cuda.memory._dump_snapshot writes");
+    if (const auto first = source_.byte(); first != kProto)
+      source_.fail(fmt::format("{}; expected what torch.cuda.memory._dump_snapshot writes",
+                               what_begins_with(first)));
     const auto protocol = source_.byte();
     if (protocol < kOldest || protocol > kNewest)
       source_.fail(fmt::format("is a pickle of protocol {}; expected 2 to 5", protocol));

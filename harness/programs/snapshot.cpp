@@ -199,8 +199,14 @@ class SnapshotReader {
     const auto pickle = Pickle::read(
         path_, [this](const Pickle& so_far, Value dict) { return condense(so_far, dict); });
     const auto top = pickle.top();
-    const auto segments = pickle.find(top, "segments"), traces = pickle.find(top, "device_traces");
-    if (segments.kind != Kind::kList || traces.kind != Kind::kList)
+    // torch.cuda.memory_snapshot() returns the list of segments alone.
+    const bool is_list =
+        top.kind == Kind::kList && std::ranges::all_of(pickle.items(top), [&](const Value& one) {
+          return pickle.find(one, "blocks").kind == Kind::kList;
+        });
+    const auto segments = is_list ? top : pickle.find(top, "segments");
+    const auto traces = pickle.find(top, "device_traces");
+    if (segments.kind != Kind::kList || (!is_list && traces.kind != Kind::kList))
       fail(
           "is a pickle, and no memory snapshot of PyTorch: expected a dict with the lists "
           "`segments` and `device_traces`");

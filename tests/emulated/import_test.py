@@ -20,7 +20,7 @@ def model():
     return torch.nn.Sequential(torch.nn.Linear(1000, 3001), torch.nn.GELU(), torch.nn.Linear(3001, 1000)).cuda()
 
 late = sys.argv[2] == "late"
-record = lambda: torch.cuda.memory._record_memory_history(stacks=sys.argv[3])
+record = lambda: torch.cuda.memory._record_memory_history(stacks=sys.argv[3], skip_actions=sys.argv[4:])
 if not late:
     record()
 before = torch.ones(300, 1001, device="cuda")
@@ -44,15 +44,15 @@ del net, optimizer, before
 torch.cuda.memory._dump_snapshot(sys.argv[1])
 print("FIGURES", torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), torch.cuda.memory_allocated())
 """
-RUNS = [("early", "all", ""), ("late", "python", ""), ("early", "python", "expandable_segments:True"), ("late", "all", "max_split_size_mb:21"),
+RUNS = [("early", "all", ""), ("early", "all", "", "free_completed"), ("late", "python", ""), ("early", "python", "expandable_segments:True"), ("late", "all", "max_split_size_mb:21"),
         ("early", "python", "roundup_power2_divisions:4"), ("late", "all", "roundup_power2_divisions:[2:1,16:8,>:2]")]
 
 
-def record(peakbench, python, folder, when, stacks, allocator):
+def record(peakbench, python, folder, when, stacks, allocator, skipped):
     """(the snapshot, what PyTorch counted)"""
-    script, snapshot = folder / "train.py", folder / f"{when}-{len(allocator)}.pickle"
+    script, snapshot = folder / "train.py", folder / f"{when}-{len(allocator)}-{len(skipped)}.pickle"
     script.write_text(SCRIPT, encoding="utf-8")
-    command = [peakbench, "emulate", "--card", CARD, "--", python, script, snapshot, when, stacks]
+    command = [peakbench, "emulate", "--card", CARD, "--", python, script, snapshot, when, stacks, *skipped]
     environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": allocator}
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, timeout=120)
     lines = [line for line in done.stdout.splitlines() if line.startswith("FIGURES")]
@@ -78,8 +78,8 @@ def bytes_of_line(trace):
     return trace.execute(query, [line]).fetchone()[0]
 
 
-def problems_of(peakbench, python, folder, when, stacks, allocator):
-    snapshot, (peak, reserved, at_end) = record(peakbench, python, folder, when, stacks, allocator)
+def problems_of(peakbench, python, folder, when, stacks, allocator, *skipped):
+    snapshot, (peak, reserved, at_end) = record(peakbench, python, folder, when, stacks, allocator, skipped)
     run, trace = imported(peakbench, snapshot, folder / f"{snapshot.stem}-run")
     memory, found = run["cases"][0]["memory"], []
 
@@ -138,8 +138,8 @@ def problems_of_protocols(peakbench, folder, snapshot):
 
 def test_import(tmp_path):
     found = []
-    for when, stacks, allocator in RUNS:
-        problems, snapshot = problems_of(PEAKBENCH, ORACLE, tmp_path, when, stacks, allocator)
+    for setting in RUNS:
+        problems, snapshot = problems_of(PEAKBENCH, ORACLE, tmp_path, *setting)
         found += problems
     found += problems_of_protocols(PEAKBENCH, tmp_path, snapshot)
     assert not found

@@ -218,7 +218,34 @@ TEST_F(Import, WithoutAHistoryItIsWhatWasThere) {
       import(snapshot({segment(kAt, 2 * kMiB, {block(512, 7, "active_allocated")})}, {}));
   EXPECT_EQ(peak(run).allocated_bytes, 512);
   EXPECT_EQ(run.name, "mine");
+  EXPECT_EQ(run.settings.count("from_before"), 0U);
+  // As torch.cuda.memory_snapshot() returns it.
+  EXPECT_EQ(
+      peak(import(pickle(list({segment(kAt, 2 * kMiB, {block(512, 7, "active_allocated")})}))))
+          .allocated_bytes,
+      512);
+  EXPECT_THAT(refusal(pickle(list({entry("alloc", kAt, 512)}))), HasSubstr("no memory snapshot"));
   EXPECT_THAT(run.settings.at("history").get<std::string>(), HasSubstr("was not on"));
+}
+
+// As `skip_actions` of _record_memory_history() leaves them out.
+TEST_F(Import, EntriesThatWereSkippedAreReported) {
+  const auto of = [&](const std::vector<std::string>& actions) {
+    std::vector<std::string> entries;
+    for (std::uint64_t i = 0; i < 2; ++i)
+      for (const auto& action : actions) entries.push_back(entry(action, kAt, 512));
+    return import(snapshot({}, entries));
+  };
+  const auto requested = of({"alloc", "free_requested"});
+  EXPECT_EQ(requested.settings.count("lost"), 0U);
+  EXPECT_EQ(requested.processes[0].trace.events.back().kind, EventKind::kFree);
+  EXPECT_THAT(requested.settings.at("above_reserved").get<std::string>(),
+              HasSubstr("512 bytes more are allocated than reserved"));
+  EXPECT_THAT(of({"alloc"}).settings.at("lost").get<std::string>(),
+              HasSubstr("the frees of 1 allocations"));
+  EXPECT_EQ(of({"segment_alloc", "alloc", "free_completed", "segment_free"})
+                .settings.count("above_reserved"),
+            0U);
 }
 
 TEST_F(Import, OutOfMemoryIsTheOutcomeWhereNothingWasAllocatedAfterIt) {
@@ -257,6 +284,8 @@ TEST_F(Import, RefusesWhatIsNoSnapshotInOneSentence) {
   const auto whole = snapshot({}, {entry("alloc", kAt, 512)});
   EXPECT_THAT(refusal(""), HasSubstr("mine.pickle: is empty"));
   EXPECT_THAT(refusal("hello"), HasSubstr("is no pickle of protocol 2 to 5"));
+  EXPECT_THAT(refusal(R"({"traceEvents": []})"), HasSubstr("is JSON, as torch.profiler writes"));
+  EXPECT_THAT(refusal("\x1f\x8b\x08"), HasSubstr("compressed by gzip: unpack it with gunzip"));
   EXPECT_THAT(refusal("\x80\x09."), HasSubstr("protocol 9; expected 2 to 5"));
   for (std::size_t at = 2; at < whole.size(); ++at)
     EXPECT_THAT(refusal(whole.substr(0, at)),
