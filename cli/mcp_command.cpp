@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kMcpFooter = R"(Examples:
   pip install "mcp>=2"
-  claude mcp add peakbench -- peakbench mcp
+  peakbench mcp
 Your client starts this command, and speaks the Model Context Protocol over its standard input and output.
 Its tools run programs on emulated cards, read runs and compare them (docs/how-to/mcp.md). They change no file
 but new run folders; a program that a tool runs may do what it likes.
