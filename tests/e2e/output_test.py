@@ -23,6 +23,7 @@ PRINTS = {
     "trace": None,  # prints what the program prints
     "import": None,  # its folder must be new each time
     "export": None,  # prints a path after a trace was written: needs a traced case
+    "mcp": None,  # speaks with a client
     "compare": ["compare", "out", "other", "--json"],
     "gate": ["gate", "out", "other", "--json"],
     "ab": ["ab", "INSTALLED", "INSTALLED", "--model", "tiny", "--strategy", "baseline", "--pairs", "2", "--steps", "2",

@@ -90,6 +90,7 @@ SEEN = {
     "quickstart": ["quickstart"],
     "workers": ["workers"],
     "debug": None,  # becomes the debugger
+    "mcp": None,  # speaks with a client
     "work": None,  # runs where nobody looks, as a scheduler's task
     "workers build": None,  # compiles a worker
     "workers remove": None,  # of one that was compiled
