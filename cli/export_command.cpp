@@ -108,11 +108,28 @@ std::string folder_of(const ImportArguments& arguments) {
   return (fs::path("results") / name).string();
 }
 
+// Of a folder: which file is which rank's, and of which step.
+std::string files_table(const programs::RankFiles& files) {
+  constexpr std::size_t kMost = 64;
+  if (files.files.size() + files.earlier.size() == 1) return "";
+  std::string text = fmt::format("{:>6} {:>8}  file\n", "rank", "step");
+  std::size_t rows = 0;
+  const auto add = [&](const std::vector<programs::RankFile>& some, const char* note) {
+    for (const auto& file : some)
+      if (++rows <= kMost)
+        text += fmt::format("{:>6} {:>8}  {}{}\n", file.rank,
+                            file.step ? std::to_string(*file.step) : "", file.name, note);
+  };
+  add(files.files, files.is_sure ? "" : "  (rank by the order or the number in its name)");
+  add(files.earlier, "  (not imported: an earlier step)");
+  return rows > kMost ? text + fmt::format("{} more files\n", rows - kMost) : text;
+}
+
 // What a reader of the figures must know first, and the peak in short.
 std::string summary(const programs::ProgramRun& run, int width) {
   const emulator::Look look{.width = [width] { return width; }};
   std::string text;
-  for (const auto* fact : {"history", "from_before", "lost", "above_reserved", "ranks"})
+  for (const auto* fact : {"history", "from_before", "lost", "above_reserved"})
     if (const auto found = run.settings.find(fact); found != run.settings.end())
       text += emulator::labelled("Note", found->get<std::string>(), look);
   const auto* fullest = programs::fullest(run);
@@ -124,12 +141,13 @@ std::string summary(const programs::ProgramRun& run, int width) {
 }
 
 int import(World& world, const ImportArguments& arguments) {
-  auto run = programs::import_snapshots(arguments.snapshot, arguments.name, arguments.card);
+  const auto files = programs::snapshot_files(arguments.snapshot);
+  auto run = programs::import_snapshots(arguments.snapshot, files, arguments.name, arguments.card);
   run.command = world.typed;
   const auto folder = folder_of(arguments);
   programs::write_program_run(
       run, folder, arguments.overwrite ? programs::Folder::kOverwritten : programs::Folder::kNew);
-  world.out << escaped_controls(summary(run, world.out_width)) << "\n";
+  world.out << escaped_controls(files_table(files) + summary(run, world.out_width)) << "\n";
   const auto written = reports::write_reports({folder}, own_report(world, folder));
   world.out << reports::main_table(records::read_run(folder), world.out_width)
             << fmt::format("\nResults: {}/run.json\n", folder);

@@ -3,21 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <set>
 #include <stdexcept>
-#include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/nearest.h"
 #include "base/printable.h"
 #include "emulator/host/card.h"
 #include "emulator/host/installation.h"
@@ -26,108 +19,6 @@
 #include "trace/lines.h"
 
 namespace peakbench::programs {
-namespace {
-
-constexpr std::int64_t kMostRanks = 1'000'000;
-using Ranks = std::vector<std::int64_t>;  // of the names, in their order
-
-// "rank12_step6": {"rank", "_step", ""} and {12, 6}.
-struct Parts {
-  std::vector<std::string> texts;
-  std::vector<std::int64_t> numbers;
-};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-Parts parts_of(std::string_view stem) {
-  Parts parts;
-  while (true) {
-    const auto digits = std::ranges::find_if(stem, is_digit);
-    parts.texts.push_back(lower({stem.begin(), digits}));
-    if (digits == stem.end()) return parts;
-    const auto end = std::find_if_not(digits, stem.end(), is_digit);
-    std::int64_t number = kMostRanks;  // of more digits than 64 bits hold
-    std::from_chars(&*digits, &*digits + (end - digits), number);
-    parts.numbers.push_back(number);
-    stem = stem.substr(static_cast<std::size_t>(end - stem.begin()));
-  }
-}
-
-// Whether a number follows the word: rank3, rank_3, rank-3, rank=3.
-bool says(std::string text, std::string_view word) {
-  while (!text.empty() && std::string_view("_-=. ").find(text.back()) != std::string_view::npos)
-    text.pop_back();
-  return text.ends_with(word);
-}
-
-std::optional<std::int64_t> number_behind_rank(const Parts& parts, bool local) {
-  for (std::size_t i = 0; i < parts.numbers.size(); ++i) {
-    const bool is_local = says(parts.texts[i], "local_rank") || says(parts.texts[i], "localrank");
-    if (is_local == local && says(parts.texts[i], "rank")) return parts.numbers[i];
-  }
-  return std::nullopt;
-}
-
-bool are_ranks(const Ranks& ranks, std::size_t count) {
-  return ranks.size() == count && std::set(ranks.begin(), ranks.end()).size() == count &&
-         std::ranges::max(ranks) < kMostRanks;
-}
-
-std::optional<Ranks> said(const std::vector<Parts>& all) {
-  for (const bool local : {false, true}) {
-    Ranks ranks;
-    for (const auto& parts : all)
-      if (const auto number = number_behind_rank(parts, local)) ranks.push_back(*number);
-    if (are_ranks(ranks, all.size())) return ranks;
-  }
-  return std::nullopt;
-}
-
-bool counts_something_else(const std::string& text) {
-  constexpr std::array kOthers = {"step", "iter", "iteration", "epoch", "time", "rank"};
-  return std::ranges::any_of(kOthers, [&](const char* word) { return says(text, word); });
-}
-
-// Names that are alike but for one number.
-std::optional<Ranks> only_difference(const std::vector<Parts>& all) {
-  const auto& texts = all.front().texts;
-  const auto alike = [&](const Parts& parts) { return parts.texts == texts; };
-  if (all.size() == 1 || !std::ranges::all_of(all, alike)) return std::nullopt;
-  std::optional<Ranks> found;
-  for (std::size_t i = 0; i < all.front().numbers.size(); ++i) {
-    Ranks ranks;
-    for (const auto& parts : all) ranks.push_back(parts.numbers[i]);
-    if (std::ranges::count(ranks, ranks.front()) == std::ssize(ranks)) continue;
-    if (found || counts_something_else(texts[i]) || !are_ranks(ranks, all.size()))
-      return std::nullopt;
-    found = std::move(ranks);
-  }
-  return found;
-}
-
-}  // namespace
-
-RankFiles ranks_of(std::vector<std::string> names) {
-  std::vector<std::pair<Parts, std::string>> sorted;
-  for (auto& name : names)
-    sorted.emplace_back(parts_of(std::filesystem::path(name).stem().string()), std::move(name));
-  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
-    return std::tie(a.first.texts, a.first.numbers, a.second) <
-           std::tie(b.first.texts, b.first.numbers, b.second);
-  });
-  std::vector<Parts> all;
-  for (const auto& [parts, name] : sorted) all.push_back(parts);
-  RankFiles found;
-  auto ranks = said(all);
-  found.is_sure = ranks.has_value();
-  if (!ranks) ranks = only_difference(all);
-  for (std::size_t i = 0; i < sorted.size(); ++i)
-    found.files.push_back(
-        {ranks ? (*ranks)[i] : static_cast<std::int64_t>(i), std::move(sorted[i].second)});
-  std::ranges::sort(found.files, {}, &RankFile::rank);
-  return found;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,16 +34,22 @@ RankFiles files_in(const std::string& folder) {
         fmt::format("{}: holds no snapshot; expected files *.pickle or *.pkl, one a "
                     "rank, as torch.cuda.memory._dump_snapshot writes them",
                     folder));
-  auto found = ranks_of(std::move(names));
-  for (auto& file : found.files) file.name = (fs::path(folder) / file.name).string();
-  return found;
+  try {
+    return ranks_of(std::move(names));
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(fmt::format("{}: {}", folder, error.what()));
+  }
 }
 
-RankFiles files_of(const std::string& path) {
+}  // namespace
+
+RankFiles snapshot_files(const std::string& path) {
   if (files::is_folder(path)) return files_in(path);
   if (!files::is_there(path)) throw ConfigError(fmt::format("{}: there is no such file", path));
-  return {{{0, path}}, true};
+  return {.files = {{0, path}}, .is_sure = true};
 }
+
+namespace {
 
 History history_in(const std::string& path) {
   try {
@@ -238,16 +135,20 @@ void add_settings(const std::vector<History>& histories, ProgramRun& run) {
         above);
 }
 
-// Where names leave it open whose is which.
+// Which file is which rank's.
 void add_names(const RankFiles& files, nlohmann::json& settings) {
   constexpr std::size_t kMost = 16;
   std::string text;
-  for (std::size_t i = 0; i < files.files.size() && i < kMost; ++i)
-    text += fmt::format("{}rank {} is {}", i == 0 ? "" : ", ", files.files[i].rank,
-                        printable(fs::path(files.files[i].name).filename().string()));
+  for (std::size_t i = 0; i < files.files.size() && i < kMost; ++i) {
+    const auto& file = files.files[i];
+    text += fmt::format("{}rank {} is {}", i == 0 ? "" : ", ", file.rank, printable(file.name));
+  }
   if (files.files.size() > kMost) text += fmt::format(" and {} more", files.files.size() - kMost);
-  settings["ranks"] =
-      "taken from the names, which do not all say `rank` and a number of their own: " + text;
+  if (!files.is_sure)
+    text = "taken from the names, which do not all say `rank` and a number of their own: " + text;
+  if (!files.earlier.empty())
+    text += fmt::format("; {} of earlier steps are left out", files.earlier.size());
+  settings["ranks"] = text;
 }
 
 void add_outcome(const std::vector<History>& histories, ProgramRun& run) {
@@ -276,14 +177,14 @@ void take_card(const std::string& card, ProgramRun& run) {
 
 }  // namespace
 
-ProgramRun import_snapshots(const std::string& path, const std::string& name,
-                            const std::string& card) {
+ProgramRun import_snapshots(const std::string& path, const RankFiles& files,
+                            const std::string& name, const std::string& card) {
   ProgramRun run;
   std::vector<History> histories;
   std::string script;
-  const auto files = files_of(path);
+  const bool is_folder = files::is_folder(path);
   for (const auto& file : files.files) {
-    auto history = history_in(file.name);
+    auto history = history_in(is_folder ? (fs::path(path) / file.name).string() : file.name);
     if (script.empty()) script = script_of(history.trace);
     if (run.device.empty()) run.device = history.trace.device;
     run.processes.push_back({file.rank, std::move(history.trace)});
@@ -294,7 +195,7 @@ ProgramRun import_snapshots(const std::string& path, const std::string& name,
     run.name = fs::path(path).lexically_normal().filename().replace_extension().string();
   if (!card.empty()) take_card(card, run);
   add_settings(histories, run);
-  if (!files.is_sure && files.files.size() > 1) add_names(files, run.settings);
+  if (files.files.size() + files.earlier.size() > 1) add_names(files, run.settings);
   add_outcome(histories, run);
   return run;
 }

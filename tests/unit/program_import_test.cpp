@@ -70,11 +70,15 @@ std::string snapshot(const std::vector<std::string>& segments,
       dict({text("segments"), list(segments), text("device_traces"), list({list(entries)})}));
 }
 
+programs::ProgramRun imported(const std::string& path, const std::string& name = "") {
+  return programs::import_snapshots(path, programs::snapshot_files(path), name);
+}
+
 class Import : public ::testing::Test {
  protected:
   programs::ProgramRun import(const std::string& bytes) {
     testing::write_text(folder_ / "mine.pickle", bytes);
-    return programs::import_snapshots(folder_ / "mine.pickle");
+    return imported(folder_ / "mine.pickle");
   }
   std::string refusal(const std::string& bytes) {
     return message_of<ConfigError>([&] { import(bytes); });
@@ -267,16 +271,16 @@ TEST_F(Import, AFolderHasAFileARank) {
   for (const auto* name : {"ranks/rank_10.pickle", "ranks/rank_2.pickle"})
     trace::write_memory_snapshot(fake.trace(), trace::lifetimes(fake.trace()), folder_ / name);
   testing::write_text(folder_ / "ranks/notes.txt", "");
-  const auto run = programs::import_snapshots(folder_ / "ranks", "mine");
+  const auto run = imported(folder_ / "ranks", "mine");
   ASSERT_EQ(run.processes.size(), 2U);
   EXPECT_EQ(run.processes[0].rank, 2);
   EXPECT_EQ(run.processes[1].rank, 10);
   EXPECT_EQ(run.name, "mine");
   EXPECT_EQ(peak(run).allocated_bytes, 1024);
   std::filesystem::create_directory(folder_ / "none");
-  EXPECT_THAT(message_of<ConfigError>([&] { programs::import_snapshots(folder_ / "none"); }),
+  EXPECT_THAT(message_of<ConfigError>([&] { imported(folder_ / "none"); }),
               HasSubstr("none: holds no snapshot; expected files *.pickle"));
-  EXPECT_THAT(message_of<ConfigError>([&] { programs::import_snapshots(folder_ / "absent"); }),
+  EXPECT_THAT(message_of<ConfigError>([&] { imported(folder_ / "absent"); }),
               HasSubstr("absent: there is no such file"));
 }
 
@@ -386,29 +390,54 @@ TEST_F(Import, ALongTextIsCutSoThatItsTraceCanBeRead) {
   EXPECT_LT(run.processes[0].trace.files.at(0).size(), 5000U);
 }
 
+using programs::RankFile;
+
+programs::RankFiles ranks_of(std::vector<std::string> names) {
+  return programs::ranks_of(std::move(names));
+}
+
 TEST(RanksOf, NumbersBehindRankAreSureOthersAreNot) {
-  using programs::RankFile;
-  const auto of = [](std::vector<std::string> names) {
-    return programs::ranks_of(std::move(names));
-  };
-  const auto sure = of({"memory_rank10_step6.pkl", "memory_rank2_step6.pkl", "x_RANK-0.pickle"});
+  const auto sure =
+      ranks_of({"memory_rank10_step6.pkl", "memory_rank2_step6.pkl", "x_RANK-0.pickle"});
   EXPECT_TRUE(sure.is_sure);
   EXPECT_EQ(sure.files, (std::vector<RankFile>{{0, "x_RANK-0.pickle"},
-                                               {2, "memory_rank2_step6.pkl"},
-                                               {10, "memory_rank10_step6.pkl"}}));
-  EXPECT_EQ(of({"local_rank0_rank5.pkl", "local_rank0_rank4.pkl"}).files[0],
+                                               {2, "memory_rank2_step6.pkl", 6},
+                                               {10, "memory_rank10_step6.pkl", 6}}));
+  EXPECT_EQ(ranks_of({"local_rank0_rank5.pkl", "local_rank0_rank4.pkl"}).files[0],
             (RankFile{4, "local_rank0_rank4.pkl"}));
-  EXPECT_EQ(of({"local_rank1.pkl", "local_rank0.pkl"}).files[1], (RankFile{1, "local_rank1.pkl"}));
-  const auto only = of({"snap_7_step30.pkl", "snap_11_step30.pkl"});
+  EXPECT_EQ(ranks_of({"local_rank1.pkl", "local_rank0.pkl"}).files[1],
+            (RankFile{1, "local_rank1.pkl"}));
+  const auto only = ranks_of({"snap_7_step30.pkl", "snap_11_step30.pkl"});
   EXPECT_FALSE(only.is_sure);
-  EXPECT_EQ(only.files[1], (RankFile{11, "snap_11_step30.pkl"}));
-  // Both numbers differ, or a rank's is there twice: the order, numbers as numbers.
-  EXPECT_EQ(of({"a10_3.pkl", "a9_4.pkl"}).files[0], (RankFile{0, "a9_4.pkl"}));
-  const auto twice = of({"rank0_step10.pkl", "rank0_step9.pkl"});
-  EXPECT_EQ(twice.files, (std::vector<RankFile>{{0, "rank0_step9.pkl"}, {1, "rank0_step10.pkl"}}));
-  EXPECT_EQ(of({"mine_step6.pkl"}).files[0].rank, 0);
-  EXPECT_EQ(of({"rank0_a.pkl", "rank0_b.pkl"}).files[1], (RankFile{1, "rank0_b.pkl"}));
-  EXPECT_EQ(of({"rank99999999999999999999.pkl"}).files[0].rank, 0);
+  EXPECT_EQ(only.files[1], (RankFile{11, "snap_11_step30.pkl", 30}));
+  // Both numbers differ: the order, numbers as numbers.
+  EXPECT_EQ(ranks_of({"a10_3.pkl", "a9_4.pkl"}).files[0], (RankFile{0, "a9_4.pkl"}));
+  EXPECT_EQ(ranks_of({"mine_step6.pkl"}).files[0].rank, 0);
+  EXPECT_EQ(ranks_of({"rank99999999999999999999.pkl"}).files[0].rank, 0);
+}
+
+// As Composer and Megatron-Bridge name them.
+TEST(RanksOf, StepsOfARankAreNoRanks) {
+  const auto composer =
+      ranks_of({"rank0.5.memory_snapshot.pickle", "rank0.10.memory_snapshot.pickle",
+                "rank1.5.memory_snapshot.pickle", "rank1.10.memory_snapshot.pickle"});
+  EXPECT_TRUE(composer.is_sure);
+  EXPECT_EQ(composer.files, (std::vector<RankFile>{{0, "rank0.10.memory_snapshot.pickle", 10},
+                                                   {1, "rank1.10.memory_snapshot.pickle", 10}}));
+  EXPECT_EQ(composer.earlier, (std::vector<RankFile>{{0, "rank0.5.memory_snapshot.pickle", 5},
+                                                     {1, "rank1.5.memory_snapshot.pickle", 5}}));
+  const auto twice = ranks_of({"epoch2_step1.pkl", "epoch1_step9.pkl", "epoch1_step10.pkl"});
+  EXPECT_EQ(twice.files, (std::vector<RankFile>{{0, "epoch2_step1.pkl", 1}}));
+  EXPECT_EQ(twice.earlier,
+            (std::vector<RankFile>{{0, "epoch1_step9.pkl", 9}, {0, "epoch1_step10.pkl", 10}}));
+  const auto mixed =
+      ranks_of({"snapshot_0.pickle", "snapshot_1.pickle", "snapshot_oom_rank-2.pkl"});
+  EXPECT_FALSE(mixed.is_sure);
+  EXPECT_EQ(mixed.files[2], (RankFile{2, "snapshot_oom_rank-2.pkl"}));
+  const auto both = message_of<std::invalid_argument>([] {
+    ranks_of({"snapshot_1.pickle", "snapshot_oom_rank-1.pickle"});
+  });
+  EXPECT_THAT(both, HasSubstr("two files of rank 1, snapshot_1.pickle and snapshot_oom_rank-1"));
 }
 
 TEST(SafeName, TwoNamesStayTwo) {
