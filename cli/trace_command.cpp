@@ -23,6 +23,8 @@
 #include "planning/plan.h"
 #include "programs/trace_program.h"
 #include "reports/analysis/peak_text.h"
+#include "reports/analysis/rank_findings.h"
+#include "reports/analysis/why.h"
 #include "reports/run/report.h"
 
 namespace peakbench::cli {
@@ -86,14 +88,26 @@ std::string traced_folder(const TraceArguments& arguments) {
                                               : arguments.name);
 }
 
+std::string on_other_ranks(const programs::ProgramRun& run) {
+  std::vector<analysis::RankTrace> ranks;
+  for (const auto& process : run.processes)
+    if (process.rank >= 0)
+      ranks.push_back({static_cast<std::int32_t>(process.rank), &process.trace});
+  const auto text = ranks.size() < 2 ? "" : analysis::on_other_ranks(ranks);
+  return text.empty() ? "" : fmt::format("{} ({})", text, analysis::page_of("ranks"));
+}
+
 std::string peak_of(const programs::ProgramRun& run, const TraceArguments& arguments,
                     const emulator::Look& look) {
   const auto* fullest = programs::fullest(run);
   if (fullest == nullptr) return "\n" + escaped_controls(run.reason) + "\n";
   const auto& trace = fullest->trace;
+  const auto others = on_other_ranks(run);
   if (arguments.details)
-    return "\n" + escaped_controls(analysis::peak_text(trace, ended_of_it(run, *fullest)));
-  const auto brief = analysis::peak_brief(trace, trace::lifetimes(trace));
+    return "\n" + escaped_controls((others.empty() ? "" : others + "\n") +
+                                   analysis::peak_text(trace, ended_of_it(run, *fullest)));
+  auto brief = analysis::peak_brief(trace, trace::lifetimes(trace));
+  if (!others.empty()) brief.advice = others;
   // The emulated card's summary stands right before.
   return (arguments.card.empty() ? "\n" : "") + peak_lines(brief, look);
 }

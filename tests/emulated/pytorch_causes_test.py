@@ -168,7 +168,45 @@ SAVED = {
 PROGRAMS["linear layers without checkpoints"] = (PROGRAMS["linear layers are checkpointed"][0].replace("checkpoint(block, x, use_reentrant=False)", "block(x)"), None)
 
 
+RANKS = """
+import os, torch, torch.distributed as dist
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+net = torch.nn.Linear(1024, 1024).cuda()
+if rank == 0:
+    torch.save(net.state_dict(), "saved.pt")
+dist.barrier()
+{then}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    net(torch.randn(8, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+# Of two ranks: what is to be said of their memory on the other's GPU.
+OF_RANKS = {
+    'loaded = torch.load("saved.pt")': r"^Rank 1 has up to 4.0 MiB on cuda:0, another rank's GPU, made at train.py:10; pass map_location=\"cpu\" to torch.load\.",
+    'loaded = torch.load("saved.pt", map_location="cuda")': None,
+    'dist.all_gather_object([None] * 2, net.state_dict())': r"^Ranks 0 and 1 have .* on cuda:0 and cuda:1, GPUs of other ranks, .*makes 4 CUDA contexts in place of 2",
+    'dist.all_gather_object([None] * 2, {name: value.cpu() for name, value in net.state_dict().items()})': None,
+}
+
+
 class PytorchCauses(TracedPrograms):
+    def test_ranks_on_other_ranks_gpus(self):
+        for then, expected in OF_RANKS.items():
+            with self.subTest(then):
+                self.write(RANKS.replace("{then}", then))
+                done = self.trace(warm(), "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py", options=("--card", "h100-80gb,count=2", "--overwrite"))
+                told = done.stderr.split("none run\n")[-1]
+                if expected is None:
+                    self.assertNotIn("another rank", told)
+                    self.assertNotIn("other ranks", told)
+                else:
+                    self.assertRegex(told, re.compile(expected, re.MULTILINE))
+
     def test_a_comparison_begins_with_what_one_program_has(self):
         for name, program in (("held", "logits are held during backward"), ("freed", "logits are let go before backward")):
             self.trace(warm(), self.write(BEGINNING + PROGRAMS[program][0], f"{name}.py"), out=name, options=("--card", "a100-40gb"))
