@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,8 @@ constexpr auto kEagerPatience = std::chrono::seconds(2);
 struct Group {
   int depth = 0;
   std::vector<std::function<void()>> at_end;
+  // What a single rank broadcast in it: a communicator's id, and the call.
+  std::map<std::uint64_t, Collective> given = {};
 };
 thread_local Group group;
 
@@ -266,9 +269,31 @@ int gather_own(const Communicator& self, const Collective& what) {
   return result;
 }
 
+// PyTorch gathers tensors of several sizes, and from 2.15 on any list, by a group of broadcasts,
+// one from each rank. The others gave what this rank gave, if it is as large.
+int broadcast_alone(const Communicator& self, const Collective& what) {
+  if (group.depth == 0) return move(what.to, what.from, what.bytes);
+  if (what.root == self.rank()) {
+    group.given[self.id()] = what;
+    return move(what.to, what.from, what.bytes);
+  }
+  group.at_end.emplace_back([id = self.id(), what] {
+    const auto own = group.given.find(id);
+    if (own == group.given.end())
+      move(what.to, what.from, what.bytes);
+    else if (own->second.bytes == what.bytes)
+      move(what.to, own->second.from, what.bytes);
+    else
+      forget_value(what.to, what.bytes);
+  });
+  return kSuccess;
+}
+
 int run_alone(const Communicator& self, const Collective& what) {
   const auto* from = static_cast<const char*>(what.from);
   switch (what.call) {
+    case Call::broadcast:
+      return broadcast_alone(self, what);
     case Call::all_gather:
       return gather_own(self, what);
     case Call::reduce_scatter:
@@ -378,6 +403,7 @@ int end_group() {
   auto puts = std::move(group.at_end);
   group.at_end.clear();
   for (const auto& put : puts) put();
+  group.given.clear();
   return kSuccess;
 }
 

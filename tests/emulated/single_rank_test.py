@@ -58,6 +58,10 @@ kept = torch.zeros(1024, device="cuda")
 every = [None] * ranks
 dist.all_gather_object(every, {"rank": rank})
 assert every == [{"rank": rank}] * ranks, every
+if dist.get_backend() != "gloo":  # by broadcasts in a group: of one size, and of another
+    uneven = [torch.zeros(1 + (one == 5), dtype=torch.int64, device="cuda") for one in range(ranks)]
+    dist.all_gather(uneven, torch.tensor([7], device="cuda"))
+    assert [one.item() for one in uneven if len(one) == 1] == [7] * (ranks - 1), uneven
 box = ["own" if rank else "first"]
 dist.broadcast_object_list(box, src=0)
 assert box == ["own" if rank else "first"], box
