@@ -1,6 +1,7 @@
 #include "cudnn/convolution.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -116,7 +117,20 @@ constexpr std::uint64_t kLittle = 64 << 10;  // counters and the like
 
 }  // namespace
 
-std::optional<WorkspaceEstimate> estimate(const Convolution& one, ConvolutionPass pass) {
+bool chooses_otherwise() {
+  constexpr const char* kVariables[] = {"NVIDIA_TF32_OVERRIDE", "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
+                                        "CUDNN_ERRATA_JSON_FILE"};
+  return std::ranges::any_of(kVariables, [](const char* name) { return std::getenv(name); });
+}
+
+bool by_tensor_cores(const Convolution& convolution, int major) {
+  constexpr int kAmpere = 8;  // the first with TF32 and bfloat16
+  if (convolution.dtype == "float16") return true;
+  return major >= kAmpere && (convolution.dtype == "bfloat16" || convolution.tf32);
+}
+
+std::optional<WorkspaceEstimate> estimate(const Convolution& one, ConvolutionPass pass,
+                                          bool by_tensor_cores) {
   constexpr std::size_t kImage = 4;
   if (one.input.size() != kImage || one.stride.size() != 2 || one.padding.size() != 2 ||
       one.dilation.size() != 2)
@@ -134,7 +148,6 @@ std::optional<WorkspaceEstimate> estimate(const Convolution& one, ConvolutionPas
   const auto most =
       (of_weight ? 2 * all + partial_sums : all + all / 4 + partial_sums / 4) + kLittle;
   // Without tensor cores, engines read an image channel by channel.
-  const bool by_tensor_cores = !is_single || one.tf32;
   if (one.channels_last != by_tensor_cores) {
     // Images are read as they are, unless each pixel is read once (patches); little is not copied.
     constexpr std::int64_t kColours = 4;

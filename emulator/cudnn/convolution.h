@@ -18,6 +18,10 @@ struct ConvolutionCall {
 // The one convolution of a graph, as PyTorch builds it; empty for all other graphs.
 std::optional<ConvolutionCall> convolution_of(const Descriptor& graph);
 
+// Whether a variable of the environment makes PyTorch or cuDNN choose engines in another way than
+// what was measured and compared.
+bool chooses_otherwise();
+
 struct WorkspaceEstimate {
   std::uint64_t bytes = 0, most_bytes = 0;  // least: none
 };
@@ -26,6 +30,9 @@ struct WorkspaceEstimate {
 // of channels that they work with, copied where the program has another. `most_bytes` has room for
 // partial sums, too: docs/evidence/real_card.md has how often cuDNN's own answers were larger.
 // Empty where they were compared with none: more than two dimensions of an image, float64.
-std::optional<WorkspaceEstimate> estimate(const Convolution& convolution, ConvolutionPass pass);
+// `by_tensor_cores`: whether a card with this compute capability computes it so.
+bool by_tensor_cores(const Convolution& convolution, int major);
+std::optional<WorkspaceEstimate> estimate(const Convolution& convolution, ConvolutionPass pass,
+                                          bool by_tensor_cores);
 
 }  // namespace peakbench::emulator::cudnn

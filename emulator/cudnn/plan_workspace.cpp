@@ -50,17 +50,16 @@ std::optional<PlanWorkspace> seen(const std::vector<MeasuredConvolutions>& by_re
 
 PlanWorkspace convolution_workspace(const ConvolutionCall& call) {
   const auto how = cudnn_settings();
-  if (!how || how->benchmark) return {};
+  if (!how || how->benchmark || how->deterministic || chooses_otherwise()) return {};
   Convolution convolution = call.convolution;
   convolution.tf32 = convolution.dtype == "float32" && how->tf32;
-  if (!how->deterministic) {
-    if (const auto found = seen(measured().here, convolution, call.pass, Standing::measured))
+  if (const auto found = seen(measured().here, convolution, call.pass, Standing::measured))
+    return *found;
+  for (const auto& of_card : measured().elsewhere)
+    if (const auto found = seen(of_card, convolution, call.pass, Standing::measured_elsewhere))
       return *found;
-    for (const auto& of_card : measured().elsewhere)
-      if (const auto found = seen(of_card, convolution, call.pass, Standing::measured_elsewhere))
-        return *found;
-  }
-  if (const auto guess = estimate(convolution, call.pass))
+  if (const auto guess =
+          estimate(convolution, call.pass, by_tensor_cores(convolution, card().major)))
     return {Standing::estimated, guess->bytes, 0, guess->most_bytes, ""};
   return {};
 }

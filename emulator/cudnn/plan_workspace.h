@@ -17,8 +17,9 @@ struct PlanWorkspace {
 };
 
 // Of attention: by a rule. Of a convolution: of the card's file, else of the file of a card of its
-// compute capability, else an estimate. Unknown if the program lets cuDNN choose by timing
-// (torch.backends.cudnn.benchmark), or if nobody knows how it chooses.
+// compute capability, else an estimate. Unknown if cuDNN chooses by timing
+// (torch.backends.cudnn.benchmark) or among deterministic engines, or if nobody knows how it
+// chooses.
 PlanWorkspace plan_workspace(const Descriptor& graph);
 
 }  // namespace peakbench::emulator::cudnn

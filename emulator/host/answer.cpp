@@ -111,10 +111,12 @@ class Sentence {
   std::string verdict_text() const {
     const Verdict& verdict = program_.verdict;
     const std::string word = verdict_word(verdict.kind);
-    if (verdict.kind != VerdictKind::exact_if) return word;
     const auto count = verdict.conditions.size();
+    const bool may_have_some =
+        verdict.kind == VerdictKind::exact_if || verdict.kind == VerdictKind::estimate;
+    if (!may_have_some || count == 0) return word;
     const auto& guess = verdict.second_guess;
-    if (guess && guess->same && count == 1)
+    if (guess && guess->same && count == 1 && verdict.kind == VerdictKind::exact_if)
       return fmt::format("the same with other values ({} runs)", guess->runs);
     return fmt::format("{} ({} condition{} below)", word, count, count == 1 ? "" : "s");
   }

@@ -219,7 +219,7 @@ std::vector<std::string> measured_on_others(const CardFacts& facts,
   for (const auto& id : known_ids(installation)) {
     const auto other = find_card(id, installation).facts;
     if (other.major == facts.major && other.minor == facts.minor && !other.measured_in.empty() &&
-        other.id != facts.id)
+        other.measured_in != facts.measured_in)
       files.push_back(other.measured_in);
   }
   return files;

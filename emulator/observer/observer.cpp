@@ -13,7 +13,10 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/convolutions.h"
 #include "cudnn/convolution.h"
@@ -46,22 +49,29 @@ class Settings {
     benchmark_ = asking(find("_ZNK2at7Context14benchmarkCuDNNEv"));
     deterministic_ = asking(find("_ZNK2at7Context18deterministicCuDNNEv"));
     algorithms_ = asking(find("_ZNK2at7Context23deterministicAlgorithmsEv"));
-    // Since 2.9 it takes an empty std::optional of an operator, which is eight bytes of zeros.
-    tf32_ = asking(find("_ZNK2at7Context14allowTF32CuDNNESt8optionalINS_9Float32OpEE"));
-    if (!tf32_) tf32_ = asking(find("_ZNK2at7Context14allowTF32CuDNNEv"));
+    allow_tf32_ = asking(find("_ZNK2at7Context14allowTF32CuDNNEv"));
+    precision_ = reinterpret_cast<int (*)(const void*, int, int)>(
+        find("_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE"));
   }
 
-  bool known() const { return context_ && benchmark_ && deterministic_ && algorithms_ && tf32_; }
-  bool benchmark() const { return benchmark_(context_(), 0); }
-  bool deterministic() const { return deterministic_(context_(), 0) || algorithms_(context_(), 0); }
-  bool tf32() const { return tf32_(context_(), 0); }
+  bool known() const {
+    return context_ && benchmark_ && deterministic_ && algorithms_ && (precision_ || allow_tf32_);
+  }
+  bool benchmark() const { return benchmark_(context_()); }
+  bool deterministic() const { return deterministic_(context_()) || algorithms_(context_()); }
+  bool tf32() const {
+    constexpr int kCuda = 1, kConvolution = 1, kTf32 = 2;  // of ATen/Context.h since PyTorch 2.9
+    if (precision_) return precision_(context_(), kCuda, kConvolution) == kTf32;
+    return allow_tf32_(context_());
+  }
 
  private:
-  using Ask = bool (*)(const void* context, std::uint64_t nothing);
+  using Ask = bool (*)(const void* context);
   static Ask asking(void* function) { return reinterpret_cast<Ask>(function); }
 
   void* (*context_)() = nullptr;
-  Ask benchmark_ = nullptr, deterministic_ = nullptr, algorithms_ = nullptr, tf32_ = nullptr;
+  Ask benchmark_ = nullptr, deterministic_ = nullptr, algorithms_ = nullptr, allow_tf32_ = nullptr;
+  int (*precision_)(const void* context, int backend, int operation) = nullptr;
 };
 
 class Seen {
@@ -69,9 +79,15 @@ class Seen {
   // The lock is for what was seen: cuDNN and PyTorch are asked without it.
   void add(const Convolution& convolution, ConvolutionPass pass, std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
+    const std::pair key(convolution, pass);
+    if (ambiguous_.contains(key)) return;
     auto& known = bytes_[convolution][static_cast<std::size_t>(pass)];
     if (known == bytes) return;
-    if (known) return leave_out_locked("the same convolution took two sizes");
+    if (known) {
+      known.reset();
+      ambiguous_.insert(key);
+      return leave_out_locked("the same convolution took two sizes");
+    }
     known = bytes;
     write();
   }
@@ -91,20 +107,28 @@ class Seen {
     const auto path = std::string(folder) + "/" + std::to_string(getpid()) + ".json";
     static auto* const version = next<std::size_t()>("cudnnGetVersion");
     const MeasuredConvolutions measured{static_cast<int>(version()), "", bytes_};
-    std::ofstream(path + ".part") << nlohmann::ordered_json{
-        {"workspaces", to_json({measured})},
-        {"left_out", left_out_}}.dump();
-    std::rename((path + ".part").c_str(), path.c_str());
+    std::ofstream file(path + ".part");
+    file << nlohmann::ordered_json{{"workspaces", to_json({measured})}, {"left_out", left_out_}}
+                .dump();
+    file.close();
+    if (file) std::rename((path + ".part").c_str(), path.c_str());
   }
 
   std::mutex mutex_;
   std::map<Convolution, ConvolutionBytes> bytes_;
+  std::set<std::pair<Convolution, ConvolutionPass>> ambiguous_;
   std::map<std::string, std::uint64_t> left_out_;
 };
 
 Seen& seen() {
   static auto* const seen = new Seen;
   return *seen;
+}
+
+bool is_pytorchs(const void* caller) {
+  Dl_info found{};
+  return dladdr(caller, &found) != 0 && found.dli_fname &&
+         std::string_view(found.dli_fname).ends_with("libtorch_cuda.so");
 }
 
 }  // namespace
@@ -136,7 +160,9 @@ ENTRY cudnnBackendGetAttribute(void* descriptor, int attribute, int type, std::i
                                std::int64_t* count, void* elements) {
   static auto* const go_on = NEXT(cudnnBackendGetAttribute);
   const int status = go_on(descriptor, attribute, type, requested, count, elements);
-  if (status == 0 && attribute == kHeuristicsResults && elements)
+  // Another program's graphs may look the same and be computed in other types.
+  if (status == 0 && attribute == kHeuristicsResults && elements &&
+      is_pytorchs(__builtin_return_address(0)))
     for (std::int64_t i = 0; i < requested && (!count || i < *count); ++i)
       give_graph(descriptor, static_cast<void**>(elements)[i]);
   return status;
@@ -151,13 +177,17 @@ ENTRY cudnnBackendExecute(void* handle, void* plan, void* pack) {
   static const auto& settings = *new Settings;
   std::int64_t bytes = -1, count = 0;
   if (!graph) {
-    seen().leave_out("a plan that did not come from cuDNN's heuristics");
+    seen().leave_out("a plan that PyTorch did not have from cuDNN's heuristics");
   } else if (!call) {
-    seen().leave_out("another operation than one convolution");
+    seen().leave_out(
+        "another operation, type or layout than those of convolutions in 16 and 32 bits");
   } else if (!settings.known()) {
     seen().leave_out("PyTorch does not say how it chooses");
   } else if (settings.benchmark()) {
     seen().leave_out("chosen by timing (torch.backends.cudnn.benchmark)");
+  } else if (chooses_otherwise()) {
+    seen().leave_out(
+        "chosen in another way (NVIDIA_TF32_OVERRIDE, TORCH_CUDNN_USE_HEURISTIC_MODE_B)");
   } else if (settings.deterministic()) {
     seen().leave_out("chosen among deterministic algorithms");
   } else if (cudnnBackendGetAttribute(plan, kPlanWorkspaceBytes, kTypeInt64, 1, &count, &bytes) !=

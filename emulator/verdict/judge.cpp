@@ -96,16 +96,15 @@ class Judge {
     bounded_below_ |= !workspaces_.empty();
     name_workspaces();
     for (auto& text : estimates_) add(result_.reasons, std::move(text));
-    if (bounded_below_ && bounded_above_) {
+    result_.estimate = estimate_;
+    const bool holds_below = !bounded_above_ && !lowers_, holds_above = !bounded_below_ && !raises_;
+    if ((bounded_below_ && !holds_below) || (bounded_above_ && !holds_above)) {
       result_.kind = VerdictKind::unreliable;
     } else if (result_.kind != VerdictKind::unreliable) {
       if (bounded_below_) result_.kind = VerdictKind::lower_bound;
       if (bounded_above_) result_.kind = VerdictKind::upper_bound;
     }
-    if (result_.kind == VerdictKind::exact && estimate_) {
-      result_.kind = VerdictKind::estimate;
-      result_.estimate = estimate_;
-    }
+    if (result_.kind == VerdictKind::exact && estimate_) result_.kind = VerdictKind::estimate;
     if (result_.kind == VerdictKind::exact && !result_.conditions.empty())
       result_.kind = VerdictKind::exact_if;
     if (result_.kind == VerdictKind::lower_bound && only_workspaces && workspaces_counted_)
@@ -206,6 +205,8 @@ class Judge {
     if (!workspaces) return;
     estimate_ = wider(estimate_.value_or(EstimateError{}), workspaces->error);
     convolutions_ = true;
+    lowers_ |= workspaces->lowers;
+    raises_ |= workspaces->raises;
     teachable_ |= !workspaces->all_measured;
     add(estimates_, text_of(*workspaces));
   }
@@ -296,6 +297,7 @@ class Judge {
   bool guessable_ = false;
   std::vector<MissingWorkspace> workspaces_;
   bool workspaces_counted_ = true, convolutions_ = false, teachable_ = false;
+  bool lowers_ = false, raises_ = false;  // an estimate may be too high, or too low
   std::optional<std::uint64_t> least_room_;
   std::optional<EstimateError> estimate_;
   std::vector<std::string> estimates_;  // as reasons, behind what is missing

@@ -234,6 +234,16 @@ namespace {
 // 0.51% away in 8 of 50 cases (docs/evidence/real_card.md).
 constexpr std::uint64_t kMovedBlocks = 100;
 
+// What PyTorch's allocator asks CUDA for, where it has no block for this: kSmallSize,
+// kMinLargeAlloc and kLargeBuffer of its CUDACachingAllocator.cpp.
+std::uint64_t segment_of(std::uint64_t bytes) {
+  constexpr std::uint64_t kMiB = 1 << 20, kSmall = kMiB, kLarge = 10 * kMiB;
+  if (bytes == 0) return 0;
+  if (bytes <= kSmall) return 2 * kMiB;
+  if (bytes < kLarge) return 20 * kMiB;
+  return (bytes + 2 * kMiB - 1) / (2 * kMiB) * (2 * kMiB);
+}
+
 // The peak may be at such a call, and lower if its workspace is smaller. One that finds no free
 // block has a segment of its own.
 records::EstimateError error_of(const LedgerWorkspace& row, std::uint64_t peak) {
@@ -242,7 +252,7 @@ records::EstimateError error_of(const LedgerWorkspace& row, std::uint64_t peak) 
   const auto more = row.highest_bytes > peak ? row.highest_bytes - peak : 0;
   const auto moved = peak / kMovedBlocks;
   return {static_cast<std::int64_t>(less + moved), static_cast<std::int64_t>(more + moved),
-          static_cast<std::int64_t>(row.largest_most_bytes + moved)};
+          static_cast<std::int64_t>(segment_of(row.largest_most_bytes) + moved)};
 }
 
 }  // namespace
@@ -252,11 +262,14 @@ std::optional<ConvolutionWorkspaces> convolution_workspaces(
   std::optional<ConvolutionWorkspaces> all;
   for_each_row(ledger.workspaces, [&](const LedgerWorkspace& row) {
     if (!is_in_range(ledger, row, peak_allocated_bytes)) return;
-    const auto error = error_of(row, peak_of(ledger, row.device, peak_allocated_bytes));
+    const auto peak = peak_of(ledger, row.device, peak_allocated_bytes);
+    const auto error = error_of(row, peak);
     if (!all) all.emplace();
     all->all_measured &= row.kind == Workspace::cudnn_measured;
     if (error.more_bytes > all->error.more_bytes) all->operation = row.operation;
     all->calls += row.calls;
+    all->lowers |= error.less_bytes > error_of({}, peak).less_bytes;
+    all->raises |= error.more_bytes > error_of({}, peak).more_bytes;
     all->error = wider(all->error, error);
   });
   return all;

@@ -66,6 +66,8 @@ struct ConvolutionWorkspaces {
   bool all_measured = true;
   std::string operation;         // PyTorch's operator of the call that is nearest to the peak
   records::EstimateError error;  // of the peak of allocated bytes
+  // Whether the peak may be lower or higher by more than moved blocks.
+  bool lowers = false, raises = false;
 };
 
 // Of all devices together: the largest error. Empty without any.

@@ -55,7 +55,7 @@ struct Verdict {
   // Of a lower bound for which workspaces of the vendor's choosing are missing, and nothing else:
   // it is exact unless one of them is larger than this.
   std::optional<std::int64_t> workspace_room_bytes;
-  std::optional<EstimateError> estimate;  // of the kind `estimate`
+  std::optional<EstimateError> estimate;  // where workspaces of convolutions are among the figures
   std::optional<SecondGuess> second_guess;
 };
 

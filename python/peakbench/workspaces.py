@@ -8,6 +8,7 @@ import argparse
 import datetime
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,9 +49,15 @@ def _measured(asked: argparse.Namespace) -> int:
         raise _Unable("libpeakbench_cudnn_observer.so is not found: put `peakbench` on PATH, or install the wheel")
     card = _cards.here(_memory.cuda())
     profile = _cards.file_of(asked.to, card.id)
+    if not asked.to.resolve().parent.is_dir():
+        raise _Unable(f"{asked.to}: there is no such folder")
     with tempfile.TemporaryDirectory(prefix="peakbench-workspaces-") as folder:
-        preload = f"{library}:{os.environ.get('LD_PRELOAD', '')}".rstrip(":")
-        ended = subprocess.run(asked.command, env={**os.environ, "LD_PRELOAD": preload, "PEAKBENCH_WORKSPACES_TO": folder}).returncode
+        link = Path(folder, library.name)  # the dynamic loader takes no path with a space or a colon
+        link.symlink_to(library)
+        preload = f"{link}:{os.environ.get('LD_PRELOAD', '')}".rstrip(":")
+        program = subprocess.Popen(asked.command, env={**os.environ, "LD_PRELOAD": preload, "PEAKBENCH_WORKSPACES_TO": folder})
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the program, and what it took until then is kept
+        ended = program.wait()
         told = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.json"))]
     if not told:
         raise _Unable(f"the program took no convolution of cuDNN's (it ended with exit code {ended}): nothing was measured")

@@ -215,7 +215,8 @@ void add_doubts(const Source& now, const std::vector<CaseComparison>& cases,
     const auto* verdict = result == nullptr ? nullptr : records::verdict_of(*result);
     const bool counts =
         one.state == CaseState::kCompared && verdict != nullptr &&
-        records::doubt(verdict->kind) >= records::doubt(records::VerdictKind::lower_bound);
+        (verdict->kind == records::VerdictKind::estimate ||
+         records::doubt(verdict->kind) >= records::doubt(records::VerdictKind::lower_bound));
     verdicts.push_back(counts ? verdict : nullptr);
   }
   for (const auto& [kind, doubt] : analysis::doubts_of(verdicts)) {

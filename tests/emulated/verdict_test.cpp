@@ -465,12 +465,22 @@ TEST_F(ConvolutionsTest, AreTheWorstOfSeveral) {
   EXPECT_THAT(verdict().advice, testing::Contains(testing::HasSubstr("doctor --workspaces")));
 }
 
-TEST_F(ConvolutionsTest, AreNoEstimateWhereSomethingElseIsMissing) {
+TEST_F(ConvolutionsTest, LeaveABoundWhereTheyDoNotReachThePeak) {
   add_convolution(Workspace::cudnn_estimated, 500 * kMiB, 0, 0);
   add_workspace(1, 10, Workspace::cufft_plan);
   EXPECT_EQ(verdict().kind, VerdictKind::lower_bound);
   EXPECT_THAT(verdict().reasons.front(), testing::HasSubstr("cufft"));
-  EXPECT_EQ(verdict().estimate, std::nullopt);
+  EXPECT_NE(verdict().estimate, std::nullopt) << "what fits has room for it";
+}
+
+TEST_F(ConvolutionsTest, LeaveNoBoundThatTheyMayPass) {
+  add_convolution(Workspace::cudnn_estimated, 1000 * kMiB, 30 * kMiB, 0);
+  add_workspace(1, 10, Workspace::cufft_plan);
+  EXPECT_EQ(verdict().kind, VerdictKind::unreliable) << "less by the estimate, more by the plan";
+  ledger_->workspaces.count = 0;
+  add_convolution(Workspace::cudnn_estimated, 1000 * kMiB, 0, 30 * kMiB);
+  ledger_->shared_page_allocations = 1;
+  EXPECT_EQ(verdict().kind, VerdictKind::unreliable) << "more by the estimate, less by the pages";
 }
 
 TEST_F(ConvolutionsTest, AreMissingWhereNobodyKnowsWhatWasAllocated) {

@@ -20,11 +20,15 @@ PASSES = ("forward", "backward_data", "backward_weight")
 PROGRAM = """
 import sys, torch
 torch.backends.cudnn.benchmark = "benchmark" in sys.argv
+torch.backends.cudnn.deterministic = "deterministic" in sys.argv
 edge = 24 if "other" in sys.argv else 16
-first, second = (torch.nn.Conv2d(8, 8, 3, bias=False, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+made = {"device": "cuda", "dtype": torch.bfloat16}
+if "ieee" in sys.argv:
+    made["dtype"], torch.backends.cudnn.conv.fp32_precision = torch.float32, "ieee"
+first, second = (torch.nn.Conv2d(8, 8, 3, bias=False, **made) for _ in range(2))
 if "one" in sys.argv:
     second = torch.nn.Identity()
-second(first(torch.zeros(4, 8, edge, edge, device="cuda", dtype=torch.bfloat16))).sum().backward()
+second(first(torch.zeros(4, 8, edge, edge, **made))).sum().backward()
 print("PEAK", torch.cuda.max_memory_allocated())
 """
 
@@ -112,12 +116,20 @@ class Workspaces(unittest.TestCase):
             self.assertIn("is estimated", verdict["reasons"][0])
             self.assertTrue(any("doctor --workspaces" in advice for advice in verdict["advice"]))
 
-    def test_what_cudnn_chooses_by_timing_is_unknown_and_left_out(self):
+    def test_what_cudnn_chooses_otherwise_is_unknown_and_left_out(self):
         made_up = self.card("made-up.json", MADE_UP)
-        self.assertEqual(self.verdict(made_up, "benchmark")[0]["kind"], "lower bound")
-        said = self.teach(made_up, self.folder / "taught.json", "benchmark")
-        self.assertIn("Left out: chosen by timing (torch.backends.cudnn.benchmark) (", said)
-        self.assertIn("0 new workspaces", said)
+        for asked, why in (("benchmark", "chosen by timing (torch.backends.cudnn.benchmark)"), ("deterministic", "chosen among deterministic algorithms")):
+            with self.subTest(asked):
+                self.assertEqual(self.verdict(made_up, asked)[0]["kind"], "lower bound")
+                said = self.teach(made_up, self.folder / "taught.json", asked)
+                self.assertIn(f"Left out: {why} (", said)
+                self.assertIn("0 new workspaces", said)
+
+    def test_single_precision_is_told_from_tf32(self):
+        taught = self.folder / "taught.json"
+        self.teach("a100-40gb", taught, "ieee")
+        [measured] = json.loads(taught.read_text(encoding="utf-8"))["convolution_workspaces"]
+        self.assertEqual([(one["dtype"], one.get("tf32", False)) for one in measured["convolutions"]], [("float32", False)] * 2)
 
     def test_a_file_that_says_otherwise_stays(self):
         other = self.card("other.json", [convolution(16, forward=1)])

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <torch/version.h>
 
 #include <optional>
 #include <utility>
@@ -71,7 +72,11 @@ std::uint64_t allocated_bytes(int device) {
 int cudnn_settings(int* tf32, int* deterministic, int* benchmark) {
   const auto& context = at::globalContext();
   try {
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
+    *tf32 = context.allowTF32CuDNN(at::Float32Op::CONV) ? 1 : 0;
+#else
     *tf32 = context.allowTF32CuDNN() ? 1 : 0;
+#endif
   } catch (const std::exception&) {
     return 0;
   }
