@@ -33,7 +33,7 @@ class Naming {
   Naming(const SnapshotWork& work, const OptimizerSpans& optimizers, trace::Trace& trace)
       : work_(work), optimizers_(optimizers), trace_(trace) {
     for (std::uint64_t i = 0; i < trace.events.size(); ++i)
-      if (trace.events[i].kind == EventKind::kAlloc) allocations_.push_back(i);
+      if (is_allocation(i)) allocations_.push_back(i);
   }
 
   void name_all() {
@@ -47,6 +47,11 @@ class Naming {
   }
 
  private:
+  // Of bytes: one of none has no lifetime.
+  bool is_allocation(std::uint64_t event) const {
+    const auto& one = trace_.events[event];
+    return one.kind == EventKind::kAlloc && one.address != 0;
+  }
   std::int64_t bytes(std::uint64_t event) const { return trace_.events[event].requested_bytes; }
   bool is_kept_to_the_end(std::uint64_t event) const {
     return work_.freed[event] == trace_.events.size();
@@ -64,7 +69,7 @@ class Naming {
       const auto next =
           i + 1 < optimizers_.steps.size() ? optimizers_.steps[i + 1].first : trace_.events.size();
       for (auto event = step.first; event < step.end; ++event)
-        if (trace_.events[event].kind == EventKind::kAlloc && work_.freed[event] >= next &&
+        if (is_allocation(event) && work_.freed[event] >= next &&
             work_.facts(trace_.events[event]).made_by_optimizer)
           name(event, Role::kOptimizerState);
     }

@@ -371,6 +371,16 @@ TEST_F(Import, WhatStandsOnceIsTakenOnce) {
               HasSubstr("an entry in `device_traces` without an `action`"));
 }
 
+TEST_F(Import, ABlockAtNoAddressHasNoCategory) {
+  const auto run = import(pickle(
+      dict({text("segments"), list({segment(0, 2 * kMiB, {block(512, 512, "active_allocated")})}),
+            text("device_traces"), list({list({entry("alloc", kAt, 1024)})}),
+            text("external_annotations"),
+            list({note("START", "Optimizer.step#SGD.step", 1001),
+                  note("END", "Optimizer.step#SGD.step", 1002)})})));
+  EXPECT_EQ(peak(run).allocated_bytes, 1024);
+}
+
 TEST_F(Import, ANegativeSizeIsRefused) {
   const std::string minus_one = "\x8a\x08" + std::string(8, '\xff');
   const auto broken = dict({text("size"), number(512), text("requested_size"), minus_one,
