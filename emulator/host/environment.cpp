@@ -125,7 +125,8 @@ process::Environment emulation_environment(const Card& card, const Installation&
           {"CUDA_VISIBLE_DEVICES", all_devices(card.facts.count)},
           {"PATH", before("PATH", preload_folder(installation.folder) / kPrograms)},
           // Python reads sitecustomize.py there: single emulated ranks.
-          {"PYTHONPATH", before("PYTHONPATH", installation.folder.parent_path() / "tracer")},
+          {"PYTHONPATH",
+           before("PYTHONPATH", preload_folder(installation.folder.parent_path() / "tracer"))},
           // Triton opens the driver by its path.
           {"TRITON_LIBCUDA_PATH", installation.folder.string()}};
 }
