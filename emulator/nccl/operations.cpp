@@ -1,6 +1,7 @@
 #include "nccl/operations.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -237,6 +238,19 @@ int run_together(const CommunicatorPtr& self, const Collective& what, std::uint6
   return self->error();
 }
 
+// A program that unpickles what arrives then fails with an error that names no reason.
+void say_too_large(Call call, std::uint64_t bytes, int type) {
+  static std::atomic<bool> said{false};
+  if (type != kBytes || bytes <= kLargestCopied || said.exchange(true)) return;
+  const auto in_mib = [](std::uint64_t size) {
+    return static_cast<unsigned long long>((size + (1 << 20) - 1) >> 20);
+  };
+  std::fprintf(stderr,
+               "peakbench emulator: NCCL: %s of %llu MiB: emulated ranks exchange at most %llu MiB "
+               "of bytes in a call, so what arrives is unknown; pickled objects must be smaller\n",
+               word_of(call), in_mib(bytes), in_mib(kLargestCopied));
+}
+
 std::string child_name(const Communicator& parent, std::uint64_t sequence, int color) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a, the same in every process
   for (const char c : parent.name() + "/" + std::to_string(sequence) + "/" + std::to_string(color))
@@ -325,6 +339,7 @@ int run(const CommunicatorPtr& self, const Collective& what, std::uint64_t strea
   if (!fits(*self, what)) return kInvalidArgument;
   const auto size = std::max(given_bytes(*self, what), received_bytes(*self, what));
   count(what.call, size, self->ranks_unknown() && size_needs_ranks(what.call));
+  say_too_large(what.call, size, what.type);
   wait_for_watchdog();
   mark_work(stream);
   return self->alone() ? run_alone(*self, what) : run_together(self, what, stream);
@@ -336,6 +351,7 @@ int send(const CommunicatorPtr& self, const void* from, std::uint64_t bytes, int
   if (self->error()) return self->error();
   if (bytes && !is_whole(from, bytes, word_of(Call::send))) return kInvalidArgument;
   count(Call::send, bytes);
+  say_too_large(Call::send, bytes, type);
   wait_for_watchdog();
   mark_work(stream);
   if (self->alone()) return kSuccess;

@@ -91,6 +91,11 @@ def objects():
     equal(own, [["a", "bb"][RANK]])
 
 
+def too_large():
+    """Together more than the limit."""
+    dist.all_gather_object([None] * WORLD, bytes(130 << 20))
+
+
 def large():
     """What the host knows reaches the others whatever its size: objects of 3 and 40 MiB, integers, the states of an optimizer."""
     from torch.distributed.optim import ZeroRedundancyOptimizer

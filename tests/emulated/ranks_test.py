@@ -138,6 +138,11 @@ class RanksTest(unittest.TestCase):
     def test_large_objects_reach_the_others(self):
         self.ranks("large")
 
+    def test_the_limit_of_large_objects_is_named(self):
+        self.ranks("too_large", exit_code=None)
+        self.assertNotEqual(self.code, 0)
+        self.assertIn("NCCL: ncclAllGather of 261 MiB: emulated ranks exchange at most 256 MiB of bytes in a call, so what arrives is unknown", self.said)
+
     def test_what_ranks_train_together_is_what_one_process_would(self):
         self.ranks("training")
         self.assert_exact()
