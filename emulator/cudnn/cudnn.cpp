@@ -1,5 +1,6 @@
 #include "cudnn/cudnn.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -127,8 +128,25 @@ bool is_for_pytorch(const void* caller) {
   return lies_in(caller, "libtorch_cuda.so") || lies_in(caller, "libpeakbench_cudnn_observer.so");
 }
 
+// Of a convolution: PyTorch takes the second where there is no memory for the first one's
+// workspace. cuDNN has many more; what the second takes is known as little as whether a card would
+// take it.
+std::int64_t choices_of(void* heuristics) {
+  const auto graph = graph_of(heuristics);
+  return graph && convolution_of(*graph) ? 2 : 1;
+}
+
+// The configurations that the caller brings are filled in; how many there are.
+std::int64_t give_choices(void* heuristics, std::int64_t requested, void** configurations) {
+  const auto choices = choices_of(heuristics);
+  if (!configurations) return choices;
+  const auto given = std::min(requested, choices);
+  for (std::int64_t i = 0; i < given; ++i) give_graph(heuristics, configurations[i], i > 0);
+  return given;
+}
+
 // Of the graph that a plan or a configuration is of; it is read once.
-PlanWorkspace workspace_of(void* descriptor) {
+PlanWorkspace workspace_of_first(void* descriptor) {
   static auto& mutex = *new std::mutex;
   static auto& known = *new std::unordered_map<std::shared_ptr<const Descriptor>, PlanWorkspace>;
   const auto graph = graph_of(descriptor);
@@ -137,6 +155,12 @@ PlanWorkspace workspace_of(void* descriptor) {
   const auto found = known.find(graph);
   if (found != known.end()) return found->second;
   return known[graph] = plan_workspace(*graph);
+}
+
+PlanWorkspace workspace_of(void* descriptor) {
+  auto workspace = workspace_of_first(descriptor);
+  if (workspace.standing == Standing::unknown || !is_second(descriptor)) return workspace;
+  return {Standing::estimated, 0, 0, workspace.most_bytes, ""};
 }
 
 void enter_workspace(const PlanWorkspace& workspace) {
@@ -186,9 +210,8 @@ PEAKBENCH_ENTRY int cudnnBackendGetAttribute(void* descriptor, int attribute, in
     case kHeuristicsResults:
       // What is known was asked and measured of graphs that PyTorch builds. Another program's may
       // look the same and be computed in other types.
-      if (out && requested > 0 && is_for_pytorch(__builtin_return_address(0)))
-        give_graph(descriptor, *static_cast<void**>(out));
-      [[fallthrough]];
+      if (!is_for_pytorch(__builtin_return_address(0))) return give(count, std::int64_t{1});
+      return give(count, give_choices(descriptor, requested, static_cast<void**>(out)));
     case kConfigEngine:
     case kPlanConfig:  // the caller brings the descriptors that would be filled in: there is one
       return give(count, std::int64_t{1});

@@ -28,7 +28,10 @@ void hold(Descriptor& descriptor, int attribute, std::int64_t count, const void*
   for (std::int64_t i = 0; i < count; ++i)
     held.push_back(registry().find(static_cast<void* const*>(elements)[i]));
   if (attribute == kHeuristicsGraph) descriptor.graph = held.front();
-  if (attribute == kPlanConfig && held.front()) descriptor.graph = held.front()->graph;
+  if (attribute == kPlanConfig && held.front()) {
+    descriptor.graph = held.front()->graph;
+    descriptor.is_second = held.front()->is_second;
+  }
 }
 
 std::vector<std::int64_t>* sizes_under(Descriptor& descriptor, int attribute) {
@@ -84,11 +87,19 @@ void set(void* handle, int attribute, int type, std::int64_t count, const void* 
   }
 }
 
-void give_graph(void* from, void* to) {
+void give_graph(void* from, void* to, bool is_second) {
   std::lock_guard lock(registry().mutex);
   const auto source = registry().find(from);
   const auto target = registry().find(to);
-  if (source && target && !source->is_narrowed) target->graph = source->graph;
+  if (!source || !target || source->is_narrowed) return;
+  target->graph = source->graph;
+  target->is_second = is_second;
+}
+
+bool is_second(void* handle) {
+  std::lock_guard lock(registry().mutex);
+  const auto found = registry().find(handle);
+  return found && found->is_second;
 }
 
 std::shared_ptr<const Descriptor> graph_of(void* handle) {

@@ -125,6 +125,7 @@ struct Descriptor {
   // engine or limited the card: the result is then unknown.
   std::shared_ptr<const Descriptor> graph;
   bool is_narrowed = false;  // heuristics: for some of the card's multiprocessors
+  bool is_second = false;    // a configuration, or a plan: of the second choice
 
   // The one descriptor under an attribute; null without it.
   const Descriptor* at(int attribute) const {
@@ -140,7 +141,8 @@ void destroy(void* handle);
 // cudnnBackendSetAttribute: `elements` are `count` of that type.
 void set(void* handle, int attribute, int type, std::int64_t count, const void* elements);
 // `to` is a configuration that comes out of the heuristics `from`: of the same graph.
-void give_graph(void* from, void* to);
+void give_graph(void* from, void* to, bool is_second = false);
 std::shared_ptr<const Descriptor> graph_of(void* handle);
+bool is_second(void* handle);
 
 }  // namespace peakbench::emulator::cudnn

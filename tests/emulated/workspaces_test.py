@@ -131,6 +131,14 @@ class Workspaces(unittest.TestCase):
         [measured] = json.loads(taught.read_text(encoding="utf-8"))["convolution_workspaces"]
         self.assertEqual([(one["dtype"], one.get("tf32", False)) for one in measured["convolutions"]], [("float32", False)] * 2)
 
+    def test_without_memory_for_a_workspace_another_engine_is_taken(self):
+        """As PyTorch does on a card. What that engine takes is not known: from nothing to what the first one takes."""
+        card = f"{self.card('large.json', [convolution(16, forward=900 << 20, backward_weight=0)])},memory=512MiB,context=0"
+        verdict, peak = self.verdict(card, "one")
+        self.assertLess(peak, 1 << 20)
+        self.assertGreaterEqual(verdict["estimate"]["more_reserved_bytes"], 900 << 20)
+        self.assertNotIn(verdict["kind"], ("exact", "exact if"))
+
     def test_a_file_that_says_otherwise_stays(self):
         other = self.card("other.json", [convolution(16, forward=1)])
         before = other.read_text(encoding="utf-8")
