@@ -1,6 +1,7 @@
 #include "programs/snapshot_names.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -43,6 +44,7 @@ class Naming {
     name_gradients();
     name_parameters();
     keep_the_rest();
+    keep_possible_workspaces();
     for (const auto& [event, role] : roles_) trace_.names.push_back({event, role, "", "", ""});
   }
 
@@ -66,6 +68,7 @@ class Naming {
   void name_optimizer_states() {
     for (std::size_t i = 0; i < optimizers_.steps.size(); ++i) {
       const auto& step = optimizers_.steps[i];
+      if (step.is_open) continue;  // its temporary memory is alive, too
       const auto next =
           i + 1 < optimizers_.steps.size() ? optimizers_.steps[i + 1].first : trace_.events.size();
       for (auto event = step.first; event < step.end; ++event)
@@ -75,11 +78,18 @@ class Naming {
     }
   }
 
+  // Of the last step(): what is alive then is no part of it.
+  std::uint64_t last_end() const {
+    if (optimizers_.steps.empty()) return 0;
+    const auto& last = optimizers_.steps.back();
+    return last.is_open ? last.first : last.end;
+  }
+
   void find_candidates() {
     const auto backward = std::ranges::find(work_.spans, Work::kBackward, &WorkSpan::work);
     const auto end = backward == work_.spans.end() ? trace_.events.size() : backward->first;
     const auto first_call = work_.spans.empty() ? end : work_.spans.front().first;
-    const auto last = optimizers_.steps.empty() ? 0 : optimizers_.steps.back().end;
+    const auto last = last_end();
     for (const auto event : allocations_) {
       if (event >= end || work_.freed[event] < last || roles_.contains(event)) continue;
       if (in_any(optimizers_.steps, event)) continue;
@@ -172,15 +182,33 @@ class Naming {
   // What is alive at the end, though its step has ended, was kept by the program, unless what the
   // same line made before was let go.
   void keep_the_rest() {
-    const auto last = optimizers_.steps.empty() ? 0 : optimizers_.steps.back().end;
-    std::set<std::int32_t> let_go;  // stacks
+    const auto last = last_end();
+    std::set<std::pair<std::int32_t, std::int64_t>> let_go;  // stack, bytes
     for (const auto event : allocations_)
-      if (!is_kept_to_the_end(event)) let_go.insert(trace_.events[event].stack);
+      if (!is_kept_to_the_end(event)) let_go.insert({trace_.events[event].stack, bytes(event)});
     for (const auto event : allocations_) {
       const auto stack = trace_.events[event].stack;
-      const bool is_like_others = stack != trace::kNone && let_go.contains(stack);
+      const bool is_like_others = stack != trace::kNone && let_go.contains({stack, bytes(event)});
       if (event < last && is_kept_to_the_end(event) && !is_like_others) name(event, Role::kKept);
     }
+  }
+
+  // Without frames of C++, a workspace is what else its operator makes. A handle makes it once, in
+  // each thread, and keeps it. Sizes of cublas (before Hopper, on it) and cublasLt:
+  // aten/src/ATen/cuda/CublasHandlePool.cpp.
+  void keep_possible_workspaces() {
+    constexpr std::int64_t kKiB = 1024;
+    constexpr std::array<std::int64_t, 3> kSizes = {8320 * kKiB, 32768 * kKiB, 1024 * kKiB};
+    if (std::ranges::any_of(allocations_, [&](std::uint64_t event) {
+          return trace_.events[event].op == kWorkspaceOperator;
+        }))
+      return;
+    std::set<std::pair<Work, std::int64_t>> found;
+    for (const auto event : allocations_)
+      if (work_.works[event] != Work::kUnknown && is_kept_to_the_end(event) &&
+          std::ranges::count(kSizes, bytes(event)) > 0 && !roles_.contains(event) &&
+          found.insert({work_.works[event], bytes(event)}).second)
+        name(event, Role::kKept);
   }
 
   const SnapshotWork& work_;

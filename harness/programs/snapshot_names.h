@@ -13,6 +13,7 @@ namespace peakbench::programs {
 // The events [first, end) of an annotation.
 struct EventSpan {
   std::uint64_t first = 0, end = 0;
+  bool is_open = false;  // the dump was in it
 
   bool contains(std::uint64_t event) const { return first <= event && event < end; }
 };
@@ -26,7 +27,9 @@ struct OptimizerSpans {
 // to has no name, and what only outlives its step is kept.
 //
 //   workspace         a handle of cuBLAS made it
-//   optimizer state   an optimizer's step() made it, in its own code, and it outlives that step()
+//   optimizer state   an optimizer's step() made it, in its own code, and it outlives that step(),
+//   which
+//                     ended before the dump
 //   gradient          made in backward, and freed in zero_grad() or alive behind the step(). Of the
 //                     latter there are at most as many of one size as of parameters' candidates
 //   parameter         a candidate, if there are as many of this size as gradients; or one that a

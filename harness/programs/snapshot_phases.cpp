@@ -94,15 +94,15 @@ std::vector<TimedMark> updates_in(const std::vector<Placed>& annotations) {
 }
 
 // The outermost ones of this name.
-std::vector<EventSpan> spans_of(const std::vector<Placed>& annotations, std::string_view name) {
+std::vector<EventSpan> spans_of(const std::vector<Placed>& annotations, std::string_view name,
+                                std::uint64_t events) {
   std::vector<EventSpan> spans;
   int open = 0;
   for (const auto& one : annotations) {
     if (!one.name.starts_with(name)) continue;
-    if (!one.ends && open++ == 0) spans.push_back({one.event, one.event});
-    if (one.ends && open > 0 && --open == 0) spans.back().end = one.event;
+    if (!one.ends && open++ == 0) spans.push_back({one.event, events, true});
+    if (one.ends && open > 0 && --open == 0) spans.back() = {spans.back().first, one.event};
   }
-  if (open > 0) spans.back().end = ~std::uint64_t{0};
   return spans;
 }
 
@@ -237,8 +237,9 @@ PhaseSource take_annotations(const Snapshot& snapshot, trace::Trace& trace) {
   take_ranges(annotations, snapshot.words, trace);
   const auto updates = updates_in(annotations);
   const auto work = work_of(trace);
-  const OptimizerSpans optimizers{spans_of(annotations, "Optimizer.step#"),
-                                  spans_of(annotations, "Optimizer.zero_grad#")};
+  const OptimizerSpans optimizers{
+      spans_of(annotations, "Optimizer.step#", trace.events.size()),
+      spans_of(annotations, "Optimizer.zero_grad#", trace.events.size())};
   name_snapshot_memory(work, optimizers, trace);
   const auto marks = InferredMarks(work, trace, updates).all();
   const auto steps = steps_in(annotations, work.has_backward() ? marks : updates);

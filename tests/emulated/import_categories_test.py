@@ -14,12 +14,12 @@ from given import ALL, ORACLE, PEAKBENCH
 TOLD = {"parameter", "gradient", "optimizer_state", "input", "activation", "recomputed_activation", "workspace", "communication", "buffer"}
 
 BEFORE = """
-import sys, torch
+import os, sys, torch
 from torch import nn
 torch.cuda.memory._record_memory_history(stacks=STACKS)
 """
 AFTER = """
-torch.cuda.memory._dump_snapshot(sys.argv[1])
+if not os.path.exists(sys.argv[1]): torch.cuda.memory._dump_snapshot(sys.argv[1])
 """
 MLP = "net = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256)).cuda()\n"
 LOOP = """
@@ -31,7 +31,7 @@ for step in range(3):
     optimizer.zero_grad()
 """
 # Of each, how many bytes at the peak stay without a category, besides workspaces where frames of C++ are missing.
-OPEN = {"convolutions": 532, "functional": 262144, "inference": None, "adversarial": 131072, "kept": 262144, "evaluated": 65536, "closure": None, "out_of_memory": 64 * 600**2 * 256 * 4, "late": None}
+OPEN = {"convolutions": 532, "functional": 262144, "inference": None, "adversarial": 131072, "out_of_memory_in_step": None, "out_of_memory_in_backward": None, "kept": 262144, "evaluated": 65536, "closure": None, "out_of_memory": 64 * 600**2 * 256 * 4, "late": None}
 PROGRAMS = {
     "adamw": MLP + "optimizer = torch.optim.AdamW(net.parameters())\n" + LOOP,
     "zeroed_first": MLP + """
@@ -177,6 +177,26 @@ for step in range(3):
     "inference": MLP + """
 with torch.no_grad():
     out = [net(torch.randn(64, 256, device="cuda")) for _ in range(3)]
+""",
+    # The dump is in the step() that memory runs out in: what it made may be temporary.
+    "out_of_memory_in_step": """
+net = nn.Sequential(*(nn.Linear(16384, 16384, bias=False, device="meta") for _ in range(8))).to_empty(device="cuda")
+optimizer = torch.optim.AdamW(net.parameters())
+torch._C._cuda_attach_out_of_memory_observer(lambda *_: torch.cuda.memory._dump_snapshot(sys.argv[1]))
+try:
+    net(torch.randn(8, 16384, device="cuda")).square().mean().backward()
+    optimizer.step()
+except torch.OutOfMemoryError:
+    pass
+""",
+    "out_of_memory_in_backward": """
+net = nn.Sequential(nn.Linear(1024, 65536), nn.GELU(), nn.Linear(65536, 1024)).cuda()
+optimizer = torch.optim.AdamW(net.parameters())
+torch._C._cuda_attach_out_of_memory_observer(lambda *_: torch.cuda.memory._dump_snapshot(sys.argv[1]))
+try:
+    net(torch.randn(60000, 1024, device="cuda")).square().mean().backward()
+except torch.OutOfMemoryError:
+    pass
 """,
     "out_of_memory": MLP + """
 optimizer = torch.optim.AdamW(net.parameters())
