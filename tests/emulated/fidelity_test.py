@@ -71,7 +71,7 @@ class FidelityTest(unittest.TestCase):
         self.assertTrue(any("event " in row for row in rows), rows)
 
     def test_what_cannot_be_asked(self):
-        self.assertIn("--only: case is none of cases, programs, operators, context, tests", self.fidelity("--card", "h100-80gb", only="case", exit_code=2))
+        self.assertIn("--only: case is none of cases, programs, operators, context, workspaces, tests", self.fidelity("--card", "h100-80gb", only="case", exit_code=2))
         self.assertIn("are of the cases", self.fidelity("--card", "h100-80gb", "--golden", self.folder / "g.json", only="context", exit_code=2))
 
     def test_without_a_card(self):
