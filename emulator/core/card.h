@@ -75,6 +75,8 @@ inline constexpr const char* kLedgerVariable = "PEAKBENCH_EMULATION_LEDGERS";
 inline constexpr const char* kSharedVariable = "PEAKBENCH_EMULATION_SHARED";
 // How NCCL's ranks find each other: "alone", they do not; or for how many seconds they wait.
 inline constexpr const char* kRanksVariable = "PEAKBENCH_EMULATED_RANKS";
+// "3 of 64": which rank a program is, of a world that does not exist (`emulate --world`).
+inline constexpr const char* kWorldVariable = "PEAKBENCH_EMULATED_WORLD";
 // Set, for tests: a page without access follows each allocation.
 inline constexpr const char* kGuardVariable = "PEAKBENCH_EMULATED_GUARD";
 // Set to a number, for tests: threads are held up for a moment now and then, at other places with

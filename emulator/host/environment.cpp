@@ -140,6 +140,7 @@ std::vector<process::Environment> environments_of_runs(const World& world, int c
       throw ConfigError(fmt::format("--rank {}: a world of {} has the ranks 0 to {}", rank,
                                     world.ranks, world.ranks - 1));
     runs.push_back({{kRanksVariable, "alone"},
+                    {kWorldVariable, fmt::format("{} of {}", rank, world.ranks)},
                     {"RANK", std::to_string(rank)},
                     {"LOCAL_RANK", std::to_string(rank % of_node)},
                     {"GROUP_RANK", std::to_string(rank / of_node)},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -26,7 +27,9 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool says(std::string text, std::string_view word) {
   while (!text.empty() && std::string_view("_-=. ").find(text.back()) != std::string_view::npos)
     text.pop_back();
-  return text.ends_with(word);
+  if (!text.ends_with(word)) return false;
+  const auto before = text.size() - word.size();
+  return before == 0 || std::isalpha(static_cast<unsigned char>(text[before - 1])) == 0;
 }
 
 enum class Numbering : std::uint8_t { kRank, kLocalRank, kSteps, kUnknown };
@@ -34,7 +37,7 @@ enum class Numbering : std::uint8_t { kRank, kLocalRank, kSteps, kUnknown };
 Numbering what_follows(const std::string& text, std::optional<Numbering> before) {
   if (says(text, "local_rank") || says(text, "localrank")) return Numbering::kLocalRank;
   if (says(text, "rank")) return Numbering::kRank;
-  constexpr std::array kSteps = {"step", "iter", "iteration", "epoch", "batch", "time"};
+  constexpr std::array kSteps = {"step", "iter", "iteration", "epoch", "time"};
   if (std::ranges::any_of(kSteps, [&](const char* word) { return says(text, word); }))
     return Numbering::kSteps;
   // Composer's MemorySnapshot: rank{rank}.{batch}.memory_snapshot

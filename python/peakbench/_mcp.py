@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence
 
 from peakbench import _results
@@ -87,6 +88,8 @@ class Tools:
         return dict(self._json("compare", base, new, "--json"))
 
     def _written(self, out: str, *words: str) -> List[Dict[str, Any]]:
+        if Path(out, "run.json").exists():
+            raise ValueError(f"{out} holds a run already: name a new folder")
         done = self._run(*words)
         try:
             return self.peak(out)

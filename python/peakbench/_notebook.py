@@ -54,7 +54,8 @@ def _magic(shell: Any) -> Callable[[str, str], "Peak"]:
         except memory.MemoryUnavailable as error:
             raise _usage_error(str(error)) from None
         with _numbered(shell):
-            done = shell.run_cell(f"# in place of the magic\n{cell}", store_history=False)  # lines have the numbers that the notebook shows
+            own = "" if cell.startswith("%%") else "# in place of the magic\n"  # lines have the numbers that the notebook shows
+            done = shell.run_cell(own + cell, store_history=False)
         peak: "Peak" = memory.peak()
         if not done.success:  # cells that follow do not run then
             raise _usage_error(f"the cell failed; its peak until then: {peak}")

@@ -100,7 +100,7 @@ bool has_backward(const trace::Trace& trace) {
 bool recomputes(const Program& program) {
   return std::ranges::any_of(program.lifetimes, [&](const Lifetime& lifetime) {
     return lifetime.category == Category::kRecomputedActivation &&
-           event_of(program, lifetime).requested_bytes >= std::max<std::int64_t>(1, least(program));
+           event_of(program, lifetime).requested_bytes > 0;
   });
 }
 
@@ -158,29 +158,49 @@ std::vector<Finding> find_attention(const Program& program) {
 
 // CUDA graphs that each have a pool.
 
+namespace {
+
+// Reserved by pools of graphs at one time.
+struct PoolsTogether {
+  std::size_t count = 0;
+  std::int64_t all = 0, largest = 0;
+};
+
+PoolsTogether sum_of(const std::map<std::int32_t, std::int64_t>& reserved) {
+  PoolsTogether sum;
+  for (const auto& [pool, bytes] : reserved) {
+    if (bytes <= 0) continue;
+    ++sum.count;
+    sum.all += bytes;
+    sum.largest = std::max(sum.largest, bytes);
+  }
+  return sum;
+}
+
+}  // namespace
+
 std::vector<Finding> find_pools(const Program& program) {
-  std::map<std::int32_t, std::int64_t> now, most;  // reserved, by pool
+  std::map<std::int32_t, std::int64_t> now;  // reserved, by pool
+  PoolsTogether most;                        // when one pool for all would save most
   for (const auto& event : program.trace.events) {
     if (event.pool == trace::kNone || event.space != program.trace.own_space) continue;
     now[event.pool] += trace::reserved_change(event);
-    most[event.pool] = std::max(most[event.pool], now[event.pool]);
+    const auto sum = sum_of(now);
+    if (sum.all - sum.largest > most.all - most.largest) most = sum;
   }
   const auto captures = std::ranges::count_if(program.trace.scopes, [](const auto& mark) {
     return mark.kind == ScopeKind::kCapture && !mark.ends;
   });
-  std::int64_t all = 0, largest = 0;
-  for (const auto& [pool, bytes] : most) {
-    all += bytes;
-    largest = std::max(largest, bytes);
-  }
+  const auto [count, all, largest] = most;
   const auto more = all - largest;
-  if (most.size() < 2 || captures < 2 || more < least(program, kLeastShareOfCopies)) return {};
+  if (count < 2 || std::cmp_less(captures, count) || more < least(program, kLeastShareOfCopies))
+    return {};
   Finding finding{FindingKind::kPools, "", more, 0, {}};
   finding.sentence = fmt::format(
       "{} CUDA graphs have pools of their own, which reserve {}; the largest reserves {}. If they "
       "are replayed one after another, capture all in one pool, the largest first: "
       "torch.cuda.graph(graph, pool=first.pool()).",
-      most.size(), in_words(all), in_words(largest));
+      count, in_words(all), in_words(largest));
   return {finding};
 }
 

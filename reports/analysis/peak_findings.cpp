@@ -247,6 +247,17 @@ std::vector<std::int64_t> inputs_of_steps(const Program& program) {
   return most;
 }
 
+// Whether an input that is alive at the peak is larger than all that are not.
+bool has_larger_input(const Program& program) {
+  std::int64_t there = 0, elsewhere = 0;
+  for (const auto& lifetime : program.lifetimes) {
+    if (lifetime.category != Category::kInput || !is_own(program, lifetime)) continue;
+    auto& largest = is_at_peak(program, lifetime) ? there : elsewhere;
+    largest = std::max(largest, event_of(program, lifetime).requested_bytes);
+  }
+  return there > elsewhere;
+}
+
 }  // namespace
 
 std::vector<Finding> find_inputs(const Program& program) {
@@ -286,10 +297,12 @@ std::vector<Finding> find_inputs(const Program& program) {
   }
   finding.sentence = fmt::format(
       "The peak of {0} is in step {1}, whose inputs are larger than other steps': {2:.1f} times "
-      "those of step {3} ({4}{5}). Limit the size of a batch (max_length of a tokenizer, or a "
-      "number of tokens).",
+      "those of step {3} ({4}{5}). {6}",
       in_words(program.peak.allocated_bytes), program.peak.step + 1, times,
-      program.steps.number(*at - 1) + 1, in_words(inputs[*at]), made_at);
+      program.steps.number(*at - 1) + 1, in_words(inputs[*at]), made_at,
+      has_larger_input(program)
+          ? "Limit the size of a batch (max_length of a tokenizer, or a number of tokens)."
+          : "It has more of them, and no larger one.");
   return {finding};
 }
 

@@ -89,7 +89,8 @@ std::vector<int> foreign_spaces(const RankTrace& one, const Owners& owners) {
   for (int space = 0; space < static_cast<int>(one.trace->spaces.size()); ++space) {
     const auto& card = one.trace->spaces[static_cast<std::size_t>(space)];
     const auto owner = owners.find(card);
-    if (card.starts_with("cuda") && owner != owners.end() && owner->second != one.rank)
+    if (space != one.trace->own_space && card.starts_with("cuda") && owner != owners.end() &&
+        owner->second != one.rank)
       spaces.push_back(space);
   }
   return spaces;
@@ -115,8 +116,11 @@ void add_foreign(const RankTrace& one, const Owners& owners, std::map<Maker, For
 
 std::string on_other_ranks(const std::vector<RankTrace>& ranks) {
   Owners owners;
-  for (const auto& one : ranks)
-    owners.emplace(one.trace->spaces[static_cast<std::size_t>(one.trace->own_space)], one.rank);
+  for (const auto& one : ranks) {
+    const auto& own = one.trace->spaces[static_cast<std::size_t>(one.trace->own_space)];
+    // Two ranks' cuda:0 may be two GPUs, by CUDA_VISIBLE_DEVICES.
+    if (!owners.emplace(own, one.rank).second) return "";
+  }
   std::map<Maker, Foreign> found;
   for (const auto& one : ranks) add_foreign(one, owners, found);
   std::string text;

@@ -85,6 +85,19 @@ class Logits {
 
 }  // namespace
 
+namespace {
+
+// A later backward, while it is alive, may need it: of another loss, or of another network.
+bool may_be_needed_again(const std::vector<PhaseSpan>& spans, const PhaseSpan& backward,
+                         const Lifetime& lifetime) {
+  return std::ranges::any_of(spans, [&](const PhaseSpan& span) {
+    return span.phase == Phase::kBackward && span.first > backward.last &&
+           span.first < lifetime.last;
+  });
+}
+
+}  // namespace
+
 std::vector<Finding> find_outputs(const Program& program) {
   constexpr std::int64_t kLeastShareOfOutputs = 10;
   const auto spans = trace::phase_spans(program.trace);
@@ -97,6 +110,7 @@ std::vector<Finding> find_outputs(const Program& program) {
     const auto* backward = backward_after(spans, lifetime.first);
     if (backward == nullptr || lifetime.last < backward->last ||
         is_freed_by_backward(program, lifetime) ||
+        may_be_needed_again(spans, *backward, lifetime) ||
         lists.contains(event_of(program, lifetime).stack))
       continue;
     if (backward->last <= program.peak.event)
@@ -121,8 +135,8 @@ std::vector<Finding> find_outputs(const Program& program) {
 namespace {
 
 bool is_gathered(const Program& program, const Lifetime& lifetime) {
-  const auto phase = event_of(program, lifetime).phase;
-  return (phase == Phase::kEvaluation || phase == Phase::kData) &&
+  // A model that joins within its own call keeps a cache.
+  return event_of(program, lifetime).phase == Phase::kData &&
          lifetime.category != Category::kInput && lifetime.category != Category::kParameter &&
          is_own(program, lifetime) && op_of(program, lifetime) == "aten::cat";
 }
@@ -198,22 +212,32 @@ std::vector<Highest> highest_of_steps(const Program& program) {
   return highest;
 }
 
-std::map<std::int32_t, std::int64_t> bytes_by_stack(const Program& program, std::uint64_t event) {
-  std::map<std::int32_t, std::int64_t> bytes;
-  for (const auto& lifetime : program.lifetimes)
-    if (is_own(program, lifetime) && lifetime.first <= event && lifetime.last > event)
-      bytes[event_of(program, lifetime).stack] += event_of(program, lifetime).block_bytes;
-  return bytes;
+struct Alive {
+  std::int64_t bytes = 0, largest_bytes = 0;
+};
+
+std::map<std::int32_t, Alive> alive_by_stack(const Program& program, std::uint64_t event) {
+  std::map<std::int32_t, Alive> alive;
+  for (const auto& lifetime : program.lifetimes) {
+    if (!is_own(program, lifetime) || lifetime.first > event || lifetime.last <= event) continue;
+    const auto& made = event_of(program, lifetime);
+    auto& [bytes, largest] = alive[made.stack];
+    bytes += made.block_bytes;
+    largest = std::max(largest, made.requested_bytes);
+  }
+  return alive;
 }
 
-// What is more there than at the other event, by line, of code that ran before both.
+// What is more there than at the other event, by line, of code that ran before both and made larger
+// tensors there, and not only more of them.
 std::vector<std::int64_t> more_by_line(const Program& program, std::uint64_t there,
                                        std::uint64_t other) {
   std::vector<std::int64_t> more(program.lines.size());
-  const auto before = bytes_by_stack(program, other);
-  for (const auto& [stack, bytes] : bytes_by_stack(program, there))
-    if (const auto at = before.find(stack); at != before.end())
-      more[program.lines.of(stack)] += bytes - at->second;
+  const auto before = alive_by_stack(program, other);
+  for (const auto& [stack, alive] : alive_by_stack(program, there))
+    if (const auto at = before.find(stack);
+        at != before.end() && alive.largest_bytes > at->second.largest_bytes)
+      more[program.lines.of(stack)] += alive.bytes - at->second.bytes;
   return more;
 }
 

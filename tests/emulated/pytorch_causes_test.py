@@ -158,6 +158,77 @@ for step in range(5):
     ),
     "graphs have one pool": (GRAPHS.format(rows=[16384, 8192, 4096], pool=", pool=graphs[0][0].pool() if graphs else None"), None),
     "one graph": (GRAPHS.format(rows=[4096], pool=""), None),
+    "a GAN needs its picture in a second backward": (
+        """
+G, D = nn.Linear(64, 256).cuda(), nn.Sequential(nn.Linear(256, 256), nn.GELU(), nn.Linear(256, 1)).cuda()
+of_g, of_d = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+for step in range(4):
+    of_d.zero_grad()
+    fake = G(torch.randn(131072, 64, device="cuda"))
+    D(fake.detach()).mean().backward()
+    of_d.step()
+    of_g.zero_grad()
+    loss = -D(fake).mean()
+    loss.backward()
+    of_g.step()
+""",
+        None,
+    ),
+    "a model joins its cache": (
+        """
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.keys = nn.Linear(256, 256)
+    def forward(self, x, cache):
+        keys = self.keys(x)
+        return keys, keys if cache is None else torch.cat([cache, keys], 1)
+net, cache = Layer().cuda().eval(), None
+with torch.no_grad():
+    x = torch.randn(64, 64, 256, device="cuda")
+    for i in range(12):
+        x, cache = net(x, cache)
+""",
+        None,
+    ),
+    "small blocks beside a large table are checkpointed": (
+        """
+from torch.utils.checkpoint import checkpoint
+table, optimizer = nn.Embedding(600000, 64).cuda(), None
+blocks = nn.ModuleList(nn.Sequential(nn.Linear(64, 64), *[nn.Tanh() for _ in range(20)]) for _ in range(10)).cuda()
+optimizer = torch.optim.SGD([*table.parameters(), *blocks.parameters()], lr=0.1)
+for step in range(2):
+    x = table(torch.randint(0, 1000, (1024,), device="cuda"))
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=False)
+    step_of(x.sum())
+""",
+        None,
+    ),
+    "graphs come one after another": (
+        """
+for rows in (64, 65, 66):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = torch.ones(rows << 18, device="cuda") * 2
+    graph.replay()
+    del graph, kept
+    torch.cuda.empty_cache()
+""",
+        None,
+    ),
+    "one step has more rounds": (
+        """
+net = nn.Sequential(nn.Linear(64, 512), nn.GELU(), nn.Linear(512, 64)).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(6):
+    x, loss = torch.randn(4096, 64, device="cuda"), 0
+    for _ in range(4 if step == 4 else 1):
+        loss = loss + net(x).square().mean()
+    step_of(loss)
+""",
+        None,
+    ),
 }
 # What is said of the first costs as many bytes at the peak, which the second does not have.
 SAVED = {

@@ -138,3 +138,8 @@ class SingleRank(unittest.TestCase):
         self.emulate("", "--rank", "1", exit_code=2)
         self.assertIn("--rank requires --world", self.said)
         self.emulate("raise SystemExit(7)", "--world", 4, "--rank", "0,3", exit_code=7)
+
+    def test_a_rank_that_torchrun_makes_another(self):
+        torchrun = (PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", 1, "--standalone")
+        self.emulate(OBJECTS, "--world", 64, "--rank", 0, words=("nccl",), before=torchrun, exit_code=1)
+        self.assertIn("this is rank 0 of 1, and `peakbench emulate --world` makes it rank 0 of 64: start the script without torchrun", self.said)

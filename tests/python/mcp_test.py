@@ -63,6 +63,8 @@ def test_a_program_and_its_runs(tools):
     alive = tools.alive_at_peak("before", most=1)
     assert (alive["count"], alive["bytes"], [one["bytes"] for one in alive["largest"]]) == (2, 7 * MiB, [4 * MiB])
     assert [case["allocated_bytes"] for case in tools.cases("before")["cases"]] == [7 * MiB]
+    with pytest.raises(ValueError, match="^before holds a run already: name a new folder$"):
+        tools.trace(command(9), "before", card="rtx-4090-24gb")
     tools.trace(command(9), "after", card="rtx-4090-24gb")
     (row,) = tools.compare("before", "after")["cases"]
     (allocated,) = [one for one in row["memory"]["figures"] if (one["where"], one["figure"]) == ("peak", "allocated")]

@@ -39,6 +39,9 @@ def meet(Store, url, *_, **__):
         return int(text)
 
     rank, ranks = number("rank"), number("world_size")
+    world = os.environ.get("PEAKBENCH_EMULATED_WORLD", f"{rank} of {ranks}")
+    if world != f"{rank} of {ranks}":
+        raise ValueError(f"this is rank {rank} of {ranks}, and `peakbench emulate --world` makes it rank {world}: start the script without torchrun")
     os.environ["TORCH_NCCL_RANKS_PER_ROOT"] = str(ranks)  # else those of several roots exchange their names
     for watch in ("ENABLE_MONITORING", "DUMP_ON_TIMEOUT", "PROPAGATE_ERROR"):  # threads that ask the store, also while Python ends
         os.environ[f"TORCH_NCCL_{watch}"] = "0"
