@@ -118,13 +118,13 @@ Source read_side(const std::string& named, const std::string& history) {
 
 // Reads both, and compares them by the suite's policy with what was typed in its place. Throws
 // ConfigError.
-Compared compare_runs(const ComparisonArguments& arguments) {
+Compared compare_runs(const ComparisonArguments& arguments, compare::Pairing pairing) {
   if (!arguments.formats.empty() && !prints_csv(arguments) && arguments.out.empty())
     throw ConfigError("--format needs --out DIR: the folder that the pages are written to");
   const auto file = trends::history_file(arguments.history);
   Compared compared{read_side(arguments.base, file), read_side(arguments.now, file), {}};
-  compared.comparison = compare::compare(compared.base, compared.now,
-                                         policy_for(arguments, compared.base, compared.now));
+  compared.comparison = compare::compare(
+      compared.base, compared.now, policy_for(arguments, compared.base, compared.now), pairing);
   return compared;
 }
 
@@ -174,7 +174,7 @@ Exit codes: 0 compared, whatever differs (`peakbench gate` judges); 2 a run cann
 the same, no case is in both, or a page cannot be written.)";
 
 int show(World& world, const ComparisonArguments& arguments) {
-  const auto compared = compare_runs(arguments);
+  const auto compared = compare_runs(arguments, compare::Pairing::of_programs);
   const auto json = compare::to_json(compared.comparison);
   const auto written = write_pages(compared, page_options(world, arguments, json));
   print(world, arguments, compared, json, "", written);
@@ -231,7 +231,7 @@ compare::GateNote note_of(const compare::Decision& decision) {
 
 int judge(World& world, const GateArguments& gate) {
   const auto& arguments = gate.comparison;
-  const auto compared = compare_runs(arguments);
+  const auto compared = compare_runs(arguments, compare::Pairing::by_id);
   const auto decision = compare::decide(compared.comparison, gate.allow_nothing);
   const auto json = compare::to_json(compared.comparison, decision);
   auto options = page_options(world, arguments, json);

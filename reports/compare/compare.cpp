@@ -290,8 +290,10 @@ Policy policy_of(const Source& base, const Source& now) {
   return policy;
 }
 
-Comparison compare(const Source& base, const Source& now, const Policy& policy) {
-  const auto before = matched(base.run, now.run), after = by_id(now.run);
+Comparison compare(const Source& base, const Source& now, const Policy& policy, Pairing pairing) {
+  const auto before =
+      pairing == Pairing::of_programs ? matched(base.run, now.run) : by_id(base.run);
+  const auto after = by_id(now.run);
   check(base, now, before);
   Comparison found;
   found.base = side_of(base);
@@ -306,7 +308,8 @@ Comparison compare(const Source& base, const Source& now, const Policy& policy) 
     found.cases.push_back(
         compare_case(base, at == before.end() ? nullptr : at->second, now, result, policy));
   }
-  const bool is_renamed = before.begin()->first != before.begin()->second->spec.id;
+  const bool is_renamed =
+      !before.empty() && before.begin()->first != before.begin()->second->spec.id;
   for (const auto& result : base.run.cases) {
     if (!is_asked_for(result) || is_renamed || after.count(result.spec.id) != 0) continue;
     auto missing = describe(result);

@@ -137,10 +137,16 @@ struct Comparison {
   std::vector<CaseComparison> cases;  // NEW's order, then what is missing
 };
 
-// Throws ConfigError where the two are the same run or have no case in common. Two runs of one
-// program each are compared whatever the programs are called. Traces are read only
+// Which cases of two runs are compared.
+enum class Pairing {
+  by_id,
+  of_programs,  // two runs of one program each, whatever the programs are called; else by_id
+};
+
+// Throws ConfigError where the two are the same run or have no case in common. Traces are read only
 // for cases that changed; one that cannot be read is a growth_note.
-Comparison compare(const Source& base, const Source& now, const Policy& policy);
+Comparison compare(const Source& base, const Source& now, const Policy& policy,
+                   Pairing pairing = Pairing::by_id);
 
 // NEW's suite's policy, or BASE's, or the default.
 Policy policy_of(const Source& base, const Source& now);
