@@ -303,7 +303,8 @@ TEST(Compare, TakesOneProgramOfEachRunWhateverItIsCalled) {
   };
   const auto before = program("program/old.py/cpu"), after = program("program/new.py/cpu");
   const auto found = compare::compare(testing::plain_source("base", {before}),
-                                      testing::plain_source("new", {after}), {});
+                                      testing::plain_source("new", {after}), {},
+                                      compare::Pairing::of_programs);
   ASSERT_EQ(found.cases.size(), 1U);
   EXPECT_EQ(found.cases[0].state, CaseState::kCompared);
   EXPECT_EQ(found.cases[0].id, after.spec.id);
@@ -311,6 +312,12 @@ TEST(Compare, TakesOneProgramOfEachRunWhateverItIsCalled) {
                                               "program/new.py/cpu")));
   EXPECT_THAT(error_of([&] {
                 compare::compare(testing::plain_source("base", {before, program("program/x/cpu")}),
+                                 testing::plain_source("new", {after}), {},
+                                 compare::Pairing::of_programs);
+              }),
+              HasSubstr("no case in common"));
+  EXPECT_THAT(error_of([&] {
+                compare::compare(testing::plain_source("base", {before}),
                                  testing::plain_source("new", {after}), {});
               }),
               HasSubstr("no case in common"));
