@@ -213,7 +213,8 @@ std::vector<Highest> highest_of_steps(const Program& program) {
 }
 
 struct Alive {
-  std::int64_t bytes = 0, largest_bytes = 0;
+  std::int64_t bytes = 0;
+  std::int64_t largest_bytes = 0;  // of those that the event's step made
 };
 
 std::map<std::int32_t, Alive> alive_by_stack(const Program& program, std::uint64_t event) {
@@ -223,7 +224,8 @@ std::map<std::int32_t, Alive> alive_by_stack(const Program& program, std::uint64
     const auto& made = event_of(program, lifetime);
     auto& [bytes, largest] = alive[made.stack];
     bytes += made.block_bytes;
-    largest = std::max(largest, made.requested_bytes);
+    if (made.step == program.trace.events[event].step)
+      largest = std::max(largest, made.requested_bytes);
   }
   return alive;
 }

@@ -31,7 +31,7 @@ for step in range(3):
     optimizer.zero_grad()
 """
 # Of each, how many bytes at the peak stay without a category, besides workspaces where frames of C++ are missing.
-OPEN = {"convolutions": 532, "functional": 262144, "inference": None, "adversarial": 131072, "out_of_memory_in_step": None, "out_of_memory_in_backward": None, "kept": 262144, "evaluated": 65536, "closure": None, "out_of_memory": 64 * 600**2 * 256 * 4, "late": None}
+OPEN = {"convolutions": 532, "functional": 262144, "inference": None, "adversarial": 131072, "out_of_memory_in_step": None, "out_of_memory_in_backward": None, "kept": 262144 + 65536, "evaluated": 65536, "closure": None, "out_of_memory": 64 * 600**2 * 256 * 4, "late": None}
 PROGRAMS = {
     "adamw": MLP + "optimizer = torch.optim.AdamW(net.parameters())\n" + LOOP,
     "zeroed_first": MLP + """
