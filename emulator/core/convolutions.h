@@ -3,12 +3,12 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/api.h"
@@ -29,7 +29,14 @@ struct Convolution {
   bool channels_last = false;
   bool tf32 = false;  // torch.backends.cudnn.allow_tf32, of float32
 
-  auto operator<=>(const Convolution&) const = default;
+  bool operator==(const Convolution&) const = default;
+  bool operator<(const Convolution& other) const {
+    const auto all = [](const Convolution& one) {
+      return std::tie(one.input, one.weight, one.stride, one.padding, one.dilation, one.dtype,
+                      one.channels_last, one.tf32);
+    };
+    return all(*this) < all(other);
+  }
 };
 
 // Bytes by pass; empty where it was not seen.

@@ -229,12 +229,11 @@ class Sentence {
     const auto& error = program_.verdict.estimate;
     const auto more =
         error ? static_cast<std::uint64_t>(error->more_reserved_bytes) * peak_.users : 0;
-    if (peak_.bytes + more + contexts() > answer_.total_bytes && error) {
-      say(Tone::doubtful, std::nullopt, fmt::format("May fit {}: {}", card(), figures()));
-    } else if (peak_.bytes + contexts() > answer_.total_bytes) {
+    const bool has_room = peak_.bytes + more + contexts() <= answer_.total_bytes;
+    if (!has_room && !error) {
       say(Tone::doubtful, std::nullopt,
           fmt::format("May not fit {} with its CUDA context: {}", card(), figures()));
-    } else if (kind == VerdictKind::unreliable) {
+    } else if (!has_room || kind == VerdictKind::unreliable) {
       say(Tone::doubtful, std::nullopt, fmt::format("May fit {}: {}", card(), figures()));
     } else if (program_.verdict.workspace_room_bytes) {
       say(Tone::good, true,

@@ -7,6 +7,7 @@
 
 #include "core/card.h"
 #include "core/ledger.h"
+#include "records/verdict.h"
 
 namespace peakbench::emulator {
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "reports/analysis/findings.h"
@@ -22,7 +23,9 @@ constexpr std::string_view kSerialization = "torch/serialization.py";
 // What made it, by its line and the function of PyTorch's that was called there.
 struct Maker {
   std::string line, function;
-  auto operator<=>(const Maker&) const = default;
+  bool operator<(const Maker& other) const {
+    return std::tie(line, function) < std::tie(other.line, other.function);
+  }
 };
 
 struct Foreign {

@@ -302,9 +302,9 @@ TEST(Compare, TakesOneProgramOfEachRunWhateverItIsCalled) {
     return one;
   };
   const auto before = program("program/old.py/cpu"), after = program("program/new.py/cpu");
-  const auto found = compare::compare(testing::plain_source("base", {before}),
-                                      testing::plain_source("new", {after}), {},
-                                      compare::Pairing::of_programs);
+  const auto found =
+      compare::compare(testing::plain_source("base", {before}),
+                       testing::plain_source("new", {after}), {}, compare::Pairing::of_programs);
   ASSERT_EQ(found.cases.size(), 1U);
   EXPECT_EQ(found.cases[0].state, CaseState::kCompared);
   EXPECT_EQ(found.cases[0].id, after.spec.id);
