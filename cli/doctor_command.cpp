@@ -1,10 +1,7 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -45,15 +42,6 @@ struct DoctorArguments {
   std::vector<std::string> program;  // of --workspaces
 };
 
-std::string interpreter_of_environment() {
-  const auto interpreter = launch::torch_of_environment().python;
-  if (interpreter.empty())
-    throw ConfigError(
-        "there is no python3 or python on PATH; install Python, or name yours in "
-        "PEAKBENCH_PYTHON");
-  return interpreter;
-}
-
 // `peakbench doctor --workspaces`: `python3 -m peakbench.workspaces`, in the place of this process,
 // as the program may read what is typed.
 int measure_workspaces(const DoctorArguments& arguments) {
@@ -68,11 +56,8 @@ int measure_workspaces(const DoctorArguments& arguments) {
   words.emplace_back("--");
   const auto program = runnable(arguments.program);
   words.insert(words.end(), program.begin(), program.end());
-  std::vector<char*> typed;
-  for (auto& word : words) typed.push_back(word.data());
-  typed.push_back(nullptr);
-  ::execvp(typed.front(), typed.data());
-  throw ConfigError(fmt::format("{} cannot be started: {}", interpreter, std::strerror(errno)));
+  const auto why = process::become(words);
+  throw ConfigError(fmt::format("{} cannot be started: {}", interpreter, why));
 }
 
 // `peakbench doctor --context`: the memory of a real GPU's CUDA context. Runs `python3 -m

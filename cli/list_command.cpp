@@ -13,10 +13,10 @@
 #include "cli/commands.h"
 #include "cli/option_values.h"
 #include "cli/plugins.h"
+#include "cli/program_words.h"
 #include "cli/worker.h"
 #include "host/command.h"
 #include "launch/devices.h"
-#include "launch/worker_choice.h"
 #include "programs/python_functions.h"
 #include "reports/render/format.h"
 
@@ -83,11 +83,7 @@ int list_library(World& world, const ListArguments& arguments) {
   if (arguments.what != "models")
     throw ConfigError("--library is for models: peakbench list models --library " +
                       arguments.library);
-  const auto python = launch::torch_of_environment().python;
-  if (python.empty())
-    throw ConfigError(
-        "--library: there is no python3 or python on PATH; install Python, or name yours in "
-        "PEAKBENCH_PYTHON");
+  const auto python = interpreter_of_environment("--library: ");
   auto words = process::python_module(python, "peakbench.bench");
   words.insert(words.end(), {"--list", arguments.library});
   const auto said = process::ask_command({.arguments = words, .patience = kPatience});

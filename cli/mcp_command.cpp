@@ -1,17 +1,13 @@
 // `peakbench mcp`: a server through which a language model uses Peakbench
 // (python/peakbench/_mcp.py).
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <vector>
 
 #include "base/errors.h"
 #include "cli/commands.h"
+#include "cli/program_words.h"
 #include "host/command.h"
-#include "launch/worker_choice.h"
 #include "programs/python_functions.h"
 
 namespace peakbench::cli {
@@ -27,11 +23,7 @@ Exit codes: 0 the client has left; 2 Python, or its package mcp, was not found.)
 
 // In place of this program, so that the client's pipes are the server's.
 int become_server(World& world) {
-  const auto python = launch::torch_of_environment().python;
-  if (python.empty())
-    throw ConfigError(
-        "there is no python3 or python on PATH; install Python, or name yours in "
-        "PEAKBENCH_PYTHON");
+  const auto python = interpreter_of_environment();
   auto words = process::python_module(python, "peakbench._mcp");
   words.push_back(world.places.program);
   auto check = words;
@@ -44,11 +36,8 @@ int become_server(World& world) {
     world.err << said.err;
     return kUnusableInput;
   }
-  std::vector<char*> arguments;
-  for (auto& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  throw ConfigError(fmt::format("{} could not be started: {}", python, std::strerror(errno)));
+  const auto why = process::become(words);
+  throw ConfigError(fmt::format("{} could not be started: {}", python, why));
 }
 
 }  // namespace

@@ -314,6 +314,15 @@ std::vector<std::string> runnable(std::vector<std::string> program) {
   return program;
 }
 
+std::string interpreter_of_environment(const std::string& what) {
+  const auto interpreter = launch::torch_of_environment().python;
+  if (interpreter.empty())
+    throw ConfigError(what +
+                      "there is no python3 or python on PATH; install Python, or name yours in "
+                      "PEAKBENCH_PYTHON");
+  return interpreter;
+}
+
 void parse_words(CLI::App& app, const std::vector<std::string>& words) {
   check_utf8(words);
   if (words[0].starts_with('-'))

@@ -32,6 +32,10 @@ CLI::Option* add_program(CLI::App& command, std::vector<std::string>& words,
 // Throws ConfigError: no such script, or no Python.
 std::vector<std::string> runnable(std::vector<std::string> program);
 
+// The Python of the environment whose PyTorch runs programs. `what`: in front of the error, such as
+// "--library: ". Throws ConfigError where there is none.
+std::string interpreter_of_environment(const std::string& what = "");
+
 // A program of the words that were typed, whose braces are its own, started where we are. `where`:
 // for messages.
 planning::Program program_of(const std::vector<std::string>& command, const std::string& where);

@@ -130,8 +130,6 @@ void add(Members& entry, std::map<Convolution, ConvolutionBytes>& to) {
 
 }  // namespace
 
-const char* word_of(ConvolutionPass pass) { return kPasses.at(static_cast<std::size_t>(pass)); }
-
 std::vector<MeasuredConvolutions> read_convolutions(const json& list) {
   if (!list.is_array()) throw std::invalid_argument(": expected a list");
   std::vector<MeasuredConvolutions> all;

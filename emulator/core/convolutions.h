@@ -19,7 +19,6 @@ inline constexpr const char* kConvolutionWorkspaces = "convolution_workspaces";
 
 enum class ConvolutionPass { forward, backward_data, backward_weight };
 inline constexpr int kConvolutionPasses = 3;
-const char* word_of(ConvolutionPass pass);  // "backward_data"
 
 // What cuDNN chooses an engine by. Sizes as PyTorch has them: input [N, C, H, W], weight [K,
 // C / groups, R, S]; one or three dimensions of an image as well.

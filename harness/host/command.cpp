@@ -43,6 +43,12 @@ std::vector<std::string> python_module(const std::string& python, const std::str
   return {python, "-c", kRunModule, module};
 }
 
+std::string become(std::vector<std::string> words) {
+  const auto argv = pointers(words);
+  execvp(argv[0], argv.data());
+  return std::strerror(errno);
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -25,6 +25,10 @@ std::optional<std::filesystem::path> find_program(const std::string& word);
 // `importlib` there would run. (Python's own option for that, -P, came with 3.11.)
 std::vector<std::string> python_module(const std::string& python, const std::string& module);
 
+// Becomes the program (execvp): its input, output and signals are the program's. Returns where it
+// cannot be started, with the reason.
+std::string become(std::vector<std::string> words);
+
 // Asks a program of the system's: what it prints, bounded, within a time.
 
 struct Command {
